@@ -1,0 +1,15 @@
+# Debian's packages (scripts/setup.sh installs them). nlohmann-json, protozero, CLI11 and Gloo are headers in the
+# compiler's own path, so they need no target.
+find_package(Threads REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(ZLIB REQUIRED)
+if(NOT MUSTER_CORE_ONLY)
+  find_package(PNG REQUIRED)
+  find_package(JPEG REQUIRED)
+  find_package(yaml-cpp REQUIRED)
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(deflate REQUIRED IMPORTED_TARGET libdeflate)
+  add_library(muster_deflate INTERFACE)
+  add_library(muster::deflate ALIAS muster_deflate)
+  target_link_libraries(muster_deflate INTERFACE PkgConfig::deflate)
+endif()
