@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace muster {
+
+/// SHA-256 of `data` as 64 lower-case hexadecimal digits.
+std::string sha256_hex(std::span<const std::byte> data);
+std::string sha256_hex(std::string_view data);
+
+}  // namespace muster

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+
+namespace muster {
+
+/// One 64-bit key from several numbers (seed, epoch, index, ...); equal for equal numbers in equal order on
+/// every machine, and well mixed: neighbours in any number give unrelated keys.
+uint64_t mix_key(std::initializer_list<uint64_t> parts);
+
+/// A small generator that is the same on every machine and compiler (SplitMix64; its stream depends on the
+/// key alone). A UniformRandomBitGenerator, but std's distributions differ by library: use the members.
+class Rng {
+ public:
+  using result_type = uint64_t;
+
+  explicit Rng(uint64_t key) : state_{key} {}
+  explicit Rng(std::initializer_list<uint64_t> parts) : state_{mix_key(parts)} {}
+
+  static constexpr uint64_t min() { return 0; }
+  static constexpr uint64_t max() { return ~uint64_t{0}; }
+  uint64_t operator()();
+
+  /// In [0, bound), without bias; bound >= 1.
+  int64_t below(int64_t bound);
+  /// In [0, 1), a multiple of 2^-53.
+  double uniform();
+  /// In [low, high).
+  double uniform(double low, double high) { return low + (high - low) * uniform(); }
+  /// Normal with mean 0 and standard deviation 1 (Box and Muller).
+  double normal();
+  /// A random order in place (Fisher and Yates).
+  void shuffle(std::span<int64_t> items);
+
+ private:
+  uint64_t state_;
+};
+
+}  // namespace muster
