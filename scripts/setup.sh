@@ -4,7 +4,7 @@
 #   build  compiler, libraries, libtorch (.venv), the examples' pictures
 #   test   build, and GoogleTest, Chromium, the real tools that tests compare with (.venv, .venv-tools)
 #   bench  build, and Google Benchmark
-#   lint   build, and clang-format and clang-tidy
+#   lint   build, and clang-format, clang-tidy and the headers of the two above
 # environment:
 #   MUSTER_TORCH        a folder with libtorch's include/ and lib/: no torch wheel is installed
 #   MUSTER_TORCH_INDEX  the package index to take the torch wheel from, such as PyTorch's own index of CPU builds; where
@@ -30,7 +30,7 @@ if wants test; then
   tools+=(wandb==0.31.0 tensorboard==2.21.0)
 fi
 if wants bench; then packages+=(libbenchmark-dev); fi
-if wants lint; then packages+=(clang-format clang-tidy-16 clang-16 libclang-rt-16-dev); fi
+if wants lint; then packages+=(clang-format clang-tidy-16 clang-16 libclang-rt-16-dev libgtest-dev libbenchmark-dev); fi
 if [ -n "${MUSTER_TORCH:-}" ]; then # torchmetrics would bring the wheel
   kept=()
   for wheel in "${wheels[@]}"; do
