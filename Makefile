@@ -1,0 +1,62 @@
+# The front door. `make` alone says what there is.
+JOBS ?= 2
+CMAKE_QUIET = --log-level=WARNING
+export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
+CTEST = ctest --output-on-failure --no-label-summary -j2
+.SHELLFLAGS = -euo pipefail -c
+SHELL = bash
+
+.PHONY: help demo test build bench lint asan tsan clean setup-build
+
+help:
+	@echo "make demo   install what is missing, build, matte real pictures on two processes into runs/demo"
+	@echo "make test   install what the tests need, build and run every test"
+	@echo "make build  build/release/bin: muster and the examples"
+	@echo "make bench  build and run the benchmarks"
+	@echo "make lint   clang-format and clang-tidy"
+	@echo "make asan   every test under the address and undefined-behaviour sanitizers"
+	@echo "make tsan   the tests without real processes under the thread sanitizer"
+	@echo "make clean  remove build/ and runs/ (.venv stays)"
+	@echo "JOBS=$(JOBS) compilers run at once; each takes up to 1.3 GB of memory"
+
+build:
+	@scripts/setup.sh build
+	@cmake $(CMAKE_QUIET) --preset release >/dev/null
+	@cmake --build build/release --target muster_programs
+
+demo: build
+	@scripts/demo.sh
+
+# The sanitized build of the layers without torch comes first: it is small and fails fast. Shown last is ctest's closing
+# line, which ctest itself follows with the time.
+test:
+	@scripts/setup.sh test
+	@echo "== under sanitizers: the layers without torch"
+	@cmake $(CMAKE_QUIET) --preset asan-core >/dev/null
+	@cmake --build build/asan-core
+	@cd build/asan-core && $(CTEST)
+	@echo "== all of it"
+	@cmake $(CMAKE_QUIET) --preset release -DMUSTER_TESTS=ON >/dev/null
+	@cmake --build build/release
+	@cd build/release && status=0 && { $(CTEST) | tee ctest.out || status=$$?; } && \
+	  { grep '% tests passed' ctest.out || true; } && exit $$status
+
+bench:
+	@scripts/setup.sh bench
+	@cmake $(CMAKE_QUIET) --preset release -DMUSTER_BENCH=ON >/dev/null
+	@cmake --build build/release --target muster_benches
+	@for bench in build/release/bin/*_bench; do [ ! -x "$$bench" ] || "$$bench"; done
+
+lint:
+	@scripts/setup.sh lint
+	@cmake $(CMAKE_QUIET) --preset lint >/dev/null
+	@scripts/lint.py build/lint $(JOBS)
+
+asan tsan:
+	@scripts/setup.sh test
+	@cmake $(CMAKE_QUIET) --preset $@ >/dev/null
+	@cmake --build build/$@
+	@cd build/$@ && $(CTEST) $(if $(filter tsan,$@),-LE 'dist|oracle')
+
+clean:
+	@rm -rf build runs
