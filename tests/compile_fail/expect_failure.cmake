@@ -1,5 +1,6 @@
 # cmake -DCOMPILER= -DSOURCE= -DEXPECT= -DINCLUDES= -P expect_failure.cmake (see CMakeLists.txt)
 list(REMOVE_DUPLICATES INCLUDES)
+list(REMOVE_ITEM INCLUDES "" /usr/include) # the compiler's own, whose place in the order matters
 list(TRANSFORM INCLUDES PREPEND -isystem)
 set(command "${COMPILER}" -std=c++20 -fsyntax-only -fdiagnostics-color=never ${INCLUDES} "${SOURCE}")
 
