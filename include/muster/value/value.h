@@ -61,6 +61,12 @@ class Value {
   /// The value under `key`, inserted last as null when missing; a null Value becomes a dict first.
   Value& operator[](std::string_view key);
 
+  /// Calls `f` with the content: std::monostate, bool, int64_t, double, std::string, at::Tensor, List or Dict.
+  template <typename F>
+  decltype(auto) visit(F&& f) const {
+    return std::visit(std::forward<F>(f), data_);
+  }
+
  private:
   std::variant<std::monostate, bool, int64_t, double, std::string, at::Tensor, List, Dict> data_;
 };
@@ -76,7 +82,8 @@ Value from_bytes(std::string_view bytes);
 /// One line of JSON for people and logs; a tensor shows as its dtype and shape.
 std::string to_json(const Value& value);
 
-/// True when both are the same tree; tensors by dtype, shape and bits, doubles by bits (NaN equals NaN).
+/// True when both are the same tree; tensors by dtype, shape and bits, doubles by bits (NaN equals NaN). Takes what
+/// `to_bytes` takes.
 bool identical(const Value& left, const Value& right);
 
 }  // namespace muster
