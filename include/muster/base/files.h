@@ -8,19 +8,21 @@
 
 namespace muster {
 
-/// The whole file. Error of kind `data` that names the path when it cannot be read, or has more than
-/// `max_bytes` bytes.
+/// The whole file. Error of kind `data` that names the path when it cannot be read, or has more
+/// than `max_bytes` bytes.
 std::string read_file(const std::filesystem::path& path, uint64_t max_bytes = uint64_t{1} << 32U);
 
 /// The whole file, or nothing when there is none.
 std::optional<std::string> read_file_if_there(const std::filesystem::path& path);
 
-/// Writes by way of a temporary file beside it, fsync and rename: a reader sees the old content or the new.
-/// Makes missing folders. Error of kind `output` (cannot be created) or `io` (cannot be written).
+/// Writes by way of a temporary file beside it, fsync and rename: a reader sees the old content or
+/// the new. Makes missing folders. Error of kind `output` (cannot be created) or `io` (cannot be
+/// written).
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
-/// Makes `target` name the bytes of `source`: a hard link where the file system allows it, else a copy.
-/// Does nothing when `target` is there already.
+/// Makes `target` name the bytes of `source`: a hard link where the file system allows it, else a
+/// copy. Does nothing when `target` is there already. Makes missing folders; errors as for reading
+/// and writing.
 void link_or_copy(const std::filesystem::path& source, const std::filesystem::path& target);
 
 /// Makes the folder and those above it; Error of kind `output` that names it when that fails.

@@ -6,12 +6,13 @@
 
 namespace muster {
 
-/// One 64-bit key from several numbers (seed, epoch, index, ...); equal for equal numbers in equal order on
-/// every machine, and well mixed: neighbours in any number give unrelated keys.
+/// One 64-bit key from several numbers (seed, epoch, index, ...); equal for equal numbers in equal
+/// order on every machine, and well mixed: neighbours in any number give unrelated keys.
 uint64_t mix_key(std::initializer_list<uint64_t> parts);
 
-/// A small generator that is the same on every machine and compiler (SplitMix64; its stream depends on the
-/// key alone). A UniformRandomBitGenerator, but std's distributions differ by library: use the members.
+/// A small generator that is the same on every machine and compiler (SplitMix64; its stream depends
+/// on the key alone). A UniformRandomBitGenerator, but std's distributions differ by library: use
+/// the members.
 class Rng {
  public:
   using result_type = uint64_t;
@@ -27,9 +28,10 @@ class Rng {
   int64_t below(int64_t bound);
   /// In [0, 1), a multiple of 2^-53.
   double uniform();
-  /// In [low, high).
-  double uniform(double low, double high) { return low + (high - low) * uniform(); }
-  /// Normal with mean 0 and standard deviation 1 (Box and Muller).
+  /// In [low, high), and `low` where both are equal; finite bounds, the lower one first.
+  double uniform(double low, double high);
+  /// Normal with mean 0 and standard deviation 1 (Box and Muller, two draws). It uses no function
+  /// of the C library whose last bit depends on the processor.
   double normal();
   /// A random order in place (Fisher and Yates).
   void shuffle(std::span<int64_t> items);

@@ -9,11 +9,12 @@
 
 namespace muster {
 
-/// Threads that run tasks in the order they were given. At most `max_waiting` tasks wait: `submit` blocks
-/// beyond that, so that a producer cannot run away from its workers. All members may be called from any
-/// thread but those of the pool. The destructor runs what waits, then joins.
+/// Threads that run tasks in the order they were given. At most `max_waiting` tasks wait: `submit`
+/// blocks beyond that, so that a producer cannot run away from its workers. All members may be
+/// called from any thread but those of the pool. The destructor runs what waits, then joins.
 class ThreadPool {
  public:
+  /// Both at least 1.
   explicit ThreadPool(int threads, size_t max_waiting = 64);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -38,8 +39,8 @@ class ThreadPool {
   std::unique_ptr<State> state_;
 };
 
-/// How many threads a rank's pools may have: the cores this process may run on, divided among the
-/// `ranks_on_host`, at least 1.
+/// How many threads a rank's pools may have: the cores this process may run on (affinity, and the
+/// CPU quota of its control group), divided among the `ranks_on_host`, at least 1.
 int cores_for_rank(int ranks_on_host);
 
 }  // namespace muster
