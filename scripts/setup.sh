@@ -58,8 +58,9 @@ install_packages() {
     echo "setup: this is no Debian system, so these are taken to be there: ${packages[*]}" >&2
     return
   fi
-  local installed
-  installed=" $(dpkg-query -W -f='${db:Status-Abbrev} ${Package}\n' "${packages[@]}" 2>/dev/null | sed -n 's/^ii *//p' | tr '\n' ' ') "
+  local installed # dpkg-query fails when it does not know one of them
+  installed=" $( (dpkg-query -W -f='${db:Status-Abbrev} ${Package}\n' "${packages[@]}" 2>/dev/null || true) |
+    sed -n 's/^ii *//p' | tr '\n' ' ') "
   for name in "${packages[@]}"; do
     case "$installed" in *" $name "*) ;; *) missing+=("$name") ;; esac
   done
