@@ -30,20 +30,18 @@ class Logger {
   virtual ~Logger() = default;
 
   /// The resolved configuration as a JSON object. At most once, before anything else.
-  virtual void log_hyperparameters(std::string_view config_json) { static_cast<void>(config_json); }
+  virtual void log_hyperparameters(std::string_view /*config_json*/) {}
 
   virtual void log_metrics(const MetricsRow& row) = 0;
 
   /// Images in the order in which they are to be seen; `file` of each holds its PNG now and need
   /// not stay. Neighbours that share key, step and index were one call of log_image and are shown
   /// together.
-  virtual void log_images(std::span<const ImageRecord> images) { static_cast<void>(images); }
+  virtual void log_images(std::span<const ImageRecord> /*images*/) {}
 
-  virtual void log_table(const Table& table) { static_cast<void>(table); }
+  virtual void log_table(const Table& /*table*/) {}
 
-  virtual void log_text(std::string_view key, int64_t step, std::string_view text) {
-    static_cast<void>(key), static_cast<void>(step), static_cast<void>(text);
-  }
+  virtual void log_text(std::string_view /*key*/, int64_t /*step*/, std::string_view /*text*/) {}
 
   /// Ends the run. Once, as the last call; `exit_code` is that of the program. A logger that is
   /// destroyed without it leaves a run that looks killed.

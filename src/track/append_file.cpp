@@ -1,0 +1,74 @@
+#include "src/track/append_file_internal.h"
+
+#include <fcntl.h>
+#include <muster/base/check.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace muster::track {
+
+namespace {
+
+std::string reason() { return std::generic_category().message(errno); }
+
+}  // namespace
+
+AppendFile::AppendFile(std::filesystem::path path, int flags) : path_{std::move(path)} {
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
+  check(fd_ >= 0, ErrorKind::output, "cannot write to {}: {}", path_.string(), reason());
+  struct stat info {};
+  check(::fstat(fd_, &info) == 0, ErrorKind::io, "cannot examine {}: {}", path_.string(), reason());
+  size_ = static_cast<uint64_t>(info.st_size);
+}
+
+AppendFile AppendFile::create(const std::filesystem::path& path) {
+  return AppendFile{path, O_CREAT | O_EXCL};
+}
+
+AppendFile AppendFile::open(const std::filesystem::path& path) { return AppendFile{path, 0}; }
+
+AppendFile::AppendFile(AppendFile&& other) noexcept
+    : path_{std::move(other.path_)}, fd_{std::exchange(other.fd_, -1)}, size_{other.size_} {}
+
+AppendFile& AppendFile::operator=(AppendFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(fd_, other.fd_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+AppendFile::~AppendFile() {
+  if (fd_ >= 0) {
+    ::close(fd_);
+  }
+}
+
+void AppendFile::append(std::string_view bytes) {
+  std::string_view rest = bytes;
+  while (!rest.empty()) {
+    const auto written = ::write(fd_, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written < 0) {
+      const std::string why = reason();
+      const bool whole = ::ftruncate(fd_, static_cast<off_t>(size_)) == 0;
+      fail(ErrorKind::io, "cannot write {} bytes to {}: {}{}", bytes.size(), path_.string(), why,
+           whole ? "" : "; its end is torn");
+    }
+    rest.remove_prefix(static_cast<size_t>(written));
+  }
+  size_ += bytes.size();
+}
+
+void AppendFile::sync() {
+  check(::fsync(fd_) == 0, ErrorKind::io, "cannot bring {} to the disk: {}", path_.string(),
+        reason());
+}
+
+}  // namespace muster::track

@@ -1,0 +1,131 @@
+#include "src/track/append_file_internal.h"
+#include "src/track/csv_text_internal.h"
+
+#include <muster/base/check.h>
+#include <muster/base/files.h>
+#include <muster/base/json_writer.h>
+#include <muster/base/text.h>
+#include <muster/track/csv_logger.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+namespace muster {
+
+namespace {
+
+std::string line_of(const std::vector<std::string>& cells) {
+  std::string line;
+  for (const auto& cell : cells) {
+    line += line.empty() ? cell : "," + cell;
+  }
+  return line + "\n";
+}
+
+class CsvLogger final : public Logger {
+ public:
+  explicit CsvLogger(CsvOptions options) : path_{std::move(options.run_dir) / "metrics.csv"} {
+    make_folder(path_.parent_path());
+    continue_existing();
+  }
+
+  void log_metrics(const MetricsRow& row) override {
+    check(!finished_, "{} has been finished; nothing more can be logged", path_.string());
+    if (row.values.empty()) {
+      return;
+    }
+    const size_t columns_before = columns_.size();
+    std::vector<std::string> cells{std::to_string(row.step), std::to_string(row.epoch)};
+    for (const auto& [name, value] : row.values) {
+      const size_t at = column_of(name);
+      cells.resize(std::max(cells.size(), at + 1));
+      cells[at] = shortest(value);
+    }
+    cells.resize(columns_.size());
+    if (file_ && columns_.size() > columns_before) {
+      widen(columns_.size() - columns_before);
+    }
+    if (!file_) {
+      file_ = track::AppendFile::create(path_);
+      file_->append(header() + line_of(cells));
+    } else {
+      file_->append(line_of(cells));
+    }
+  }
+
+  void finish(int /*exit_code*/) override {
+    if (file_) {
+      file_->sync();
+    }
+    finished_ = true;
+  }
+
+ private:
+  size_t column_of(const std::string& name) {
+    check(!name.empty() && name.find('\0') == std::string::npos,
+          "what is logged needs a name without zero bytes; found '{}'", name);
+    const std::string clean = valid_utf8(name);
+    const auto found = std::find(columns_.begin(), columns_.end(), clean);
+    if (found == columns_.end()) {
+      columns_.push_back(clean);
+      return columns_.size() - 1;
+    }
+    return static_cast<size_t>(found - columns_.begin());
+  }
+
+  [[nodiscard]] std::string header() const {
+    std::vector<std::string> names;
+    std::transform(columns_.begin(), columns_.end(), std::back_inserter(names), track::csv_name);
+    return line_of(names);
+  }
+
+  void continue_existing() {
+    const auto text = read_file_if_there(path_);
+    if (!text) {
+      return;
+    }
+    const auto parsed = track::parse_csv(*text, std::numeric_limits<size_t>::max());
+    if (parsed.rows.empty()) {
+      std::filesystem::remove(path_);  // nothing but a torn header
+      return;
+    }
+    columns_ = parsed.rows.front();
+    check(columns_.size() >= 2 && columns_[0] == "step" && columns_[1] == "epoch", ErrorKind::data,
+          "{} does not begin with the columns step and epoch; move it away to start a new one",
+          path_.string());
+    if (parsed.ends.back() < text->size()) {
+      std::filesystem::resize_file(path_, parsed.ends.back());
+    }
+    file_ = track::AppendFile::open(path_);
+  }
+
+  /// Gives every row that is there `added` empty cells more, under the new header.
+  void widen(size_t added) {
+    const std::string old = read_file(path_);
+    const size_t end_of_header = track::parse_csv(old, 1).ends.front();
+    std::string text = header();
+    for (size_t at = end_of_header; at < old.size();) {
+      const size_t end = old.find('\n', at);
+      text.append(old, at, end - at);
+      text.append(added, ',');
+      text += '\n';
+      at = end + 1;
+    }
+    write_file_atomically(path_, text);
+    file_ = track::AppendFile::open(path_);
+  }
+
+  std::filesystem::path path_;
+  std::vector<std::string> columns_{"step", "epoch"};
+  std::optional<track::AppendFile> file_;
+  bool finished_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Logger> make_csv_logger(CsvOptions options) {
+  return std::make_unique<CsvLogger>(std::move(options));
+}
+
+}  // namespace muster
