@@ -11,8 +11,8 @@
 
 namespace muster {
 
-/// A place in the program that orders collectives: all ranks pass the same places in the same order, but a
-/// rank that has no batch in a round passes it by. Smaller places are served first.
+/// A place in the program that orders collectives: all ranks pass the same places in the same
+/// order, but a rank that has no batch in a round passes it by. Smaller places are served first.
 struct Place {
   /// Every entry into a loop over an epoch counts one up, alike on all ranks.
   int64_t section = 0;
@@ -35,45 +35,56 @@ struct Contribution {
   std::string bytes{};
 };
 
-/// How bytes travel between ranks; the protocol of Group is built on it. Implemented by `self`, `threads` and
-/// `c10d`; called by one thread only.
+/// How bytes travel between ranks; the protocol of Group is built on it. Implemented by `self`,
+/// `threads` and `c10d`; called by one thread only.
 class Transport {
  public:
   virtual ~Transport() = default;
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
-  /// Every rank gives `mine` of equal size; the result holds all ranks' bytes in rank order. Error of kind
-  /// `peer_lost` when a rank is gone.
+  /// Every rank gives `mine` of equal size; the result holds all ranks' bytes in rank order. Error
+  /// of kind `peer_lost` when a rank is gone.
   virtual std::vector<std::string> exchange(std::string_view mine) = 0;
   /// Like `exchange` with sizes that may differ and are known to all: `sizes[r]` bytes from rank r.
   virtual std::vector<std::string> exchange(std::string_view mine,
                                             std::span<const int64_t> sizes) = 0;
-  /// Makes the other ranks' running and later calls fail with `peer_lost`. Never blocks. Any thread.
+  /// Makes the other ranks' running and later calls fail with `peer_lost`. Never blocks. Any
+  /// thread. Where ranks are processes they notice it when this one ends, which must follow.
   virtual void abort(const std::string& reason) = 0;
 };
 
-/// The ranks of a job and what they do together. A copyable handle; copies are the same group. Every collective
-/// starts with a fixed-size header (place, ordinal, call site, operation, payload size) that all ranks
-/// exchange, so that ranks which disagree get an Error of kind `mismatch` on every rank, never a hang: it names
-/// each rank's place and source line.
+struct GroupOptions {
+  /// Seconds after which a rank that waits for the others says so, once, then after each doubling.
+  double report_after = 10;
+  /// Takes that line, on a thread of the group's own; empty: standard error.
+  std::function<void(const std::string&)> report{};
+};
+
+/// The ranks of a job and what they do together. A copyable handle; copies are the same group.
+/// Every collective starts with a fixed-size header (place, ordinal, call site, operation, payload
+/// size) that all ranks exchange, so that ranks which disagree get an Error of kind `mismatch` on
+/// every rank, never a hang: it names each rank's place and source line.
 ///
-/// A collective at a place is served by the ranks that are at it; a rank at a later place attends without
-/// a payload if it had no batch there (`had_batch`), otherwise it is a mismatch. Results hold the present ranks
-/// only. One owner thread, the one that made the group, calls collectives; a call from another or a nested
-/// one is an Error of kind `usage`. Getters never communicate; the destructor never waits.
+/// A collective at a place is served by the ranks that are at it; a rank at a later place attends
+/// without a payload if it had no batch there (`had_batch`), otherwise it is a mismatch. Results
+/// hold the present ranks only. One owner thread, the one that made the group, calls collectives; a
+/// call from another or a nested one is an Error of kind `usage`. After a `mismatch` or `peer_lost`
+/// the group is broken: each later call throws the same error at once. Getters never communicate;
+/// the destructor never waits.
 class Group {
  public:
   /// A group of one.
   static Group self();
-  explicit Group(std::unique_ptr<Transport> transport);
+  explicit Group(std::unique_ptr<Transport> transport, GroupOptions options = {});
 
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
 
-  /// Starts the next section (one epoch of one stage); `name` ("validate", epoch 0) is for messages and must agree.
+  /// Starts the next section (one epoch of one stage), before its loaders. Stage (at most 16 bytes)
+  /// and epoch must agree on all ranks.
   void begin_section(std::string_view stage, int64_t epoch);
-  /// From here on collectives are at this place of the section. A round >= 0 states that this rank has a batch
-  /// in it.
+  /// From here on collectives are at this place of the section. A round >= 0 states that this rank
+  /// has a batch in it. Error of kind `usage` for a step back.
   void move_to(int64_t loader, int64_t round);
   /// Where the next collective will be.
   [[nodiscard]] Place place() const;
@@ -84,15 +95,16 @@ class Group {
   /// What rank `root` gave; Error of kind `mismatch` on all ranks when it is not present.
   std::string broadcast(std::string_view mine, int root,
                         std::source_location where = std::source_location::current());
-  /// Element-wise over the present ranks, folded in rank order; counts must agree.
+  /// Element-wise over the present ranks, folded in rank order; counts must agree. A NaN stays NaN
+  /// in `min` and `max`; a sum beyond int64 is an Error of kind `user` on each present rank.
   std::vector<double> all_reduce(std::span<const double> mine, ReduceOp op,
                                  std::source_location where = std::source_location::current());
   std::vector<int64_t> all_reduce(std::span<const int64_t> mine, ReduceOp op,
                                   std::source_location where = std::source_location::current());
   void barrier(std::source_location where = std::source_location::current());
 
-  /// States that this rank calls no collective any more and attends those of the others until all are done.
-  /// The last call on a group; a mismatch is reported as by any collective.
+  /// States that this rank calls no collective any more and attends those of the others until all
+  /// are done. The last call on a group; a mismatch is reported as by any collective.
   void finish(std::source_location where = std::source_location::current());
 
   /// Tells the other ranks that this one fails; never blocks. Any thread.
@@ -106,14 +118,18 @@ class Group {
   };
   [[nodiscard]] Counts counts() const;
 
+  /// What the group stands on, for those who need more of it than bytes.
+  [[nodiscard]] Transport& transport() const;
+
  private:
   struct State;
   std::shared_ptr<State> state_;
 };
 
-/// Runs `body` once a rank, each on a thread of its own, on a group that lives in this process (for tests). When
-/// one throws, the others get `peer_lost`; the exception of the lowest rank whose error is not `peer_lost` is
-/// rethrown.
-void run_threads(int ranks, const std::function<void(Group&)>& body);
+/// Runs `body` once a rank, each on a thread of its own, on a group that lives in this process (for
+/// tests). When one throws, or returns while others still call, those get `peer_lost`; the
+/// exception of the lowest rank whose error is not `peer_lost` is rethrown.
+void run_threads(int ranks, const std::function<void(Group&)>& body,
+                 const GroupOptions& options = {});
 
 }  // namespace muster
