@@ -1,0 +1,87 @@
+#pragma once
+
+#include <muster/cli/data_module.h>
+#include <muster/train/trainer.h>
+#include <muster/value/convert.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace muster {
+
+struct Invocation;
+
+/// What a program is given: its command, its options from YAML and arguments, and a Trainer that is set up.
+class Cli {
+ public:
+  explicit Cli(Invocation invocation);
+  Cli(const Cli&) = delete;
+  Cli& operator=(const Cli&) = delete;
+  ~Cli();
+
+  /// The sections `model` and `data` as plain structs; keys that nobody gave keep the struct's defaults. Ends the
+  /// program here for --help and --print_config. Call it once, first. Errors of kind `usage` name the key, what
+  /// was expected and the closest name.
+  template <typename ModelOptions, typename DataOptions>
+  std::pair<ModelOptions, DataOptions> options() {
+    std::pair<ModelOptions, DataOptions> options;
+    update_from_value(options.first, section("model"), "model");
+    update_from_value(options.second, section("data"), "data");
+    resolve(to_value(options.first), to_value(options.second));
+    return options;
+  }
+
+  /// "validate", "test" or "predict".
+  [[nodiscard]] const std::string& command() const;
+  /// The resolved weights file or folder; "" when none was given.
+  [[nodiscard]] std::string ckpt_path() const;
+  /// Made at the first call, when the ranks of the job meet.
+  Trainer& trainer();
+
+  /// Runs the command: loads the weights of --ckpt_path, then validates, tests or predicts with the loader of the
+  /// stage, and prints the metrics on rank 0.
+  template <typename S, typename O>
+  void run(Module<S, O>& module, const DataModule<S>& data) {
+    if (!ckpt_path().empty()) {
+      load_weights(module, ckpt_path());
+    }
+    if (command() == "validate") {
+      print(trainer().validate(module, wanted(data.val_dataloader)));
+    } else if (command() == "test") {
+      print(trainer().test(module, wanted(data.test_dataloader)));
+    } else {
+      trainer().predict(module, wanted(data.predict_dataloader), ReturnPredictions::none);
+    }
+  }
+
+  /// Attends the other ranks' collectives until all are done, and closes the loggers.
+  void finish();
+
+ private:
+  template <typename S>
+  const Loader<S>& wanted(const std::optional<Loader<S>>& loader) const {
+    check(loader.has_value(), "the program has no data for {}", command());
+    return *loader;
+  }
+  [[nodiscard]] const Value& section(std::string_view name) const;
+  void resolve(Value model, Value data);
+  void print(const Report& report);
+
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The main function of a program:
+///
+///   PROGRAM validate|test|predict [--config FILE.yaml] [--ckpt_path PATH|best|last] [--print_config] [--help]
+///           [--trainer.KEY VALUE ...] [--model.KEY VALUE ...] [--data.KEY VALUE ...]
+///           [--devices N] [--run_dir DIR] [--seed N] [--threads N|auto]
+///
+/// Starts `--devices` ranks of this very program, unless a launcher has (`muster launch`, torchrun), and runs
+/// `program` on each. What it throws ends the job: one message, an error file in run_dir/errors, and the error's
+/// exit code. Call it first thing in main, before torch is touched.
+int run(int argc, char** argv, const std::function<void(Cli&)>& program);
+
+}  // namespace muster

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <muster/base/exact_sum.h>
+#include <muster/base/record.h>
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace muster {
+
+/// How the values logged under one name become one (Lightning's reduce_fx). `mean` weighs each value by its
+/// number of samples; the others do not weigh.
+enum class ReduceFx { mean, sum, min, max };
+
+/// "mean", "sum", "min" or "max".
+std::string_view to_string(ReduceFx reduce);
+
+/// When in an epoch something was logged, as a single process would have ordered it: hooks before the loaders,
+/// the batches of each loader by their global number, hooks after them; then the order of calls.
+struct Moment {
+  static constexpr int64_t before = -1;
+  static constexpr int64_t after = INT64_MAX;
+
+  int64_t loader = before;   ///< `before` and `after` for the hooks around the loaders
+  int64_t batch = before;    ///< global number of the batch
+  int64_t call = 0;          ///< counts the calls of one hook, or of one batch
+
+  friend auto operator<=>(const Moment&, const Moment&) = default;
+};
+
+/// An image on its way into the run: its record and what puts it in order.
+struct LoggedImage {
+  ImageRecord record{};
+  int64_t loader = 0;  ///< which loader's sample `record.index` is
+  Moment moment{};
+  int64_t place = 0;   ///< among the images of one call
+};
+
+/// A text on its way into the run.
+struct LoggedText {
+  std::string key{};
+  std::string text{};
+  Moment moment{};
+};
+
+/// What an epoch logged. Each rank fills one; `state` travels, and `merge` of every rank's state gives the same
+/// ledger on every rank, whatever their number: sums are exact, everything else is keyed by sample. Not
+/// thread-safe; no member communicates.
+class Ledger {
+ public:
+  /// Adds `value`, which stands for `weight` samples, to `name`. Error of kind `usage` when the name was logged
+  /// with another reduction before.
+  void log(std::string_view name, double value, int64_t weight, ReduceFx reduce, const Moment& moment);
+  /// Adds a row of a per-sample table. Error of kind `usage` when its columns differ from those before.
+  void add_row(std::string_view table, const std::vector<std::string>& columns, Table::Row row);
+  void add_image(LoggedImage image);
+  void add_text(LoggedText text);
+  /// Counts samples, each once.
+  void add_samples(int64_t count) { samples_ += count; }
+
+  [[nodiscard]] int64_t samples() const { return samples_; }
+
+  /// Everything as bytes. A mean takes about 50 bytes and its name, however many samples went in.
+  [[nodiscard]] std::string state() const;
+  /// Adds the ledger of another rank (or this rank's own, to an empty one).
+  void merge(std::string_view state);
+
+  /// Final values in the order in which a single process would have named them first, without those of tables.
+  [[nodiscard]] std::vector<std::pair<std::string, std::optional<double>>> values() const;
+  /// By (step, loader, sample, hook, call, place in the call).
+  [[nodiscard]] std::vector<LoggedImage> images() const;
+  [[nodiscard]] std::vector<LoggedText> texts() const;
+  /// Rows sorted by index. Error of kind `usage` when a sample has two rows.
+  [[nodiscard]] std::vector<Table> tables() const;
+
+ private:
+  struct Entry {
+    ReduceFx reduce = ReduceFx::mean;
+    ExactSum sum{};        // mean, sum
+    int64_t count = 0;     // total weight of a mean, else the number of values
+    double extreme = 0.0;  // min, max; meaningful when count > 0
+    Moment first{};
+  };
+  void combine(Entry& entry, const Entry& other) const;
+
+  std::map<std::string, Entry, std::less<>> entries_;
+  std::map<std::string, Table, std::less<>> tables_;
+  std::vector<LoggedImage> images_;
+  std::vector<LoggedText> texts_;
+  int64_t samples_ = 0;
+};
+
+}  // namespace muster

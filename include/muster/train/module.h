@@ -1,0 +1,100 @@
+#pragma once
+
+#include <muster/data/batch.h>
+#include <muster/metrics/metric.h>
+#include <muster/train/step.h>
+
+#include <torch/nn/module.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace muster {
+
+/// The part of a Module that does not depend on the types of its data.
+class ModuleBase : public torch::nn::Module {
+ public:
+  using torch::nn::Module::Module;
+
+  /// Hooks around a stage. `setup` comes first and `teardown` last.
+  virtual void setup(Step& /*step*/) {}
+  virtual void teardown(Step& /*step*/) {}
+
+  virtual void on_validation_model_eval(Step& /*step*/) { eval(); }
+  virtual void on_validation_start(Step& /*step*/) {}
+  virtual void on_validation_epoch_start(Step& /*step*/) {}
+  virtual void on_validation_epoch_end(Step& /*step*/) {}
+  virtual void on_validation_end(Step& /*step*/) {}
+  virtual void on_validation_model_train(Step& /*step*/) { train(); }
+
+  virtual void on_test_model_eval(Step& /*step*/) { eval(); }
+  virtual void on_test_start(Step& /*step*/) {}
+  virtual void on_test_epoch_start(Step& /*step*/) {}
+  virtual void on_test_epoch_end(Step& /*step*/) {}
+  virtual void on_test_end(Step& /*step*/) {}
+  virtual void on_test_model_train(Step& /*step*/) { train(); }
+
+  virtual void on_predict_model_eval(Step& /*step*/) { eval(); }
+  virtual void on_predict_start(Step& /*step*/) {}
+  virtual void on_predict_epoch_start(Step& /*step*/) {}
+  virtual void on_predict_epoch_end(Step& /*step*/) {}
+  virtual void on_predict_end(Step& /*step*/) {}
+  virtual void on_predict_model_train(Step& /*step*/) { train(); }
+
+  /// Metrics that the trainer merges over ranks at an epoch's end and resets before the next one; values are
+  /// reported as NAME/VALUE.
+  [[nodiscard]] const std::vector<std::pair<std::string, Metric*>>& metrics() const {
+    return metrics_;
+  }
+
+ protected:
+  /// `metric` must live as long as the module; names are unique.
+  void register_metric(std::string name, Metric& metric);
+
+ private:
+  std::vector<std::pair<std::string, Metric*>> metrics_;
+};
+
+/// For modules that predict nothing.
+struct NoOutput {};
+
+/// The user's class: a network and what to do with a batch. `Sample` is a plain struct; `Output` is what
+/// predict_step gives for a sample. Hooks run on the rank that has the batch, in Lightning's order:
+/// setup, on_STAGE_model_eval, on_STAGE_start, on_STAGE_epoch_start, for each batch (on_before_batch_transfer,
+/// transfer_batch_to_device, on_after_batch_transfer, on_STAGE_batch_start, STAGE_step, on_STAGE_batch_end),
+/// on_STAGE_epoch_end, on_STAGE_end, on_STAGE_model_train, teardown. Every hook may log. A module holds no Trainer.
+template <typename SampleType, typename OutputType = NoOutput>
+class Module : public ModuleBase {
+ public:
+  using Sample = SampleType;
+  using Output = OutputType;
+  using Batch = muster::Batch<SampleType>;
+  using ModuleBase::ModuleBase;
+
+  virtual void on_before_batch_transfer(Batch& /*batch*/, Step& /*step*/) {}
+  virtual void on_after_batch_transfer(Batch& /*batch*/, Step& /*step*/) {}
+
+  virtual void on_validation_batch_start(const Batch& /*batch*/, Step& /*step*/) {}
+  virtual void validation_step(const Batch& /*batch*/, Step& /*step*/) { missing("validation_step"); }
+  virtual void on_validation_batch_end(const Batch& /*batch*/, Step& /*step*/) {}
+
+  virtual void on_test_batch_start(const Batch& /*batch*/, Step& /*step*/) {}
+  virtual void test_step(const Batch& /*batch*/, Step& /*step*/) { missing("test_step"); }
+  virtual void on_test_batch_end(const Batch& /*batch*/, Step& /*step*/) {}
+
+  virtual void on_predict_batch_start(const Batch& /*batch*/, Step& /*step*/) {}
+  /// One output a sample, in the batch's order.
+  virtual std::vector<Output> predict_step(const Batch& /*batch*/, Step& /*step*/) {
+    missing("predict_step");
+  }
+  virtual void on_predict_batch_end(const std::vector<Output>& /*outputs*/, const Batch& /*batch*/,
+                                    Step& /*step*/) {}
+
+ private:
+  [[noreturn]] static void missing(const char* step) {
+    fail(ErrorKind::usage, "the module has no {}; override it to run this stage", step);
+  }
+};
+
+}  // namespace muster

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <muster/train/step.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace muster {
+
+class Metric;
+
+/// One evaluation of a module over its loaders with their types hidden, so that the loop is compiled once. The loop
+/// calls; a pass only forwards to the module's hooks of its stage and to its loaders.
+class Pass {
+ public:
+  Pass() = default;
+  Pass(const Pass&) = delete;
+  Pass& operator=(const Pass&) = delete;
+  virtual ~Pass() = default;
+
+  [[nodiscard]] virtual Stage stage() const = 0;
+  [[nodiscard]] virtual const std::vector<std::pair<std::string, Metric*>>& metrics() const = 0;
+  [[nodiscard]] virtual int64_t loaders() const = 0;
+  /// Global batches of a loader.
+  [[nodiscard]] virtual int64_t batches(int64_t loader) const = 0;
+
+  /// Starts loading this rank's share of the first `limit` batches.
+  virtual void open(int64_t loader, int64_t limit, int rank, int world_size) = 0;
+  /// Takes this rank's next batch; false when there is none left.
+  virtual bool next() = 0;
+  /// Of the batch that `next` took.
+  [[nodiscard]] virtual int64_t batch_idx() const = 0;
+  [[nodiscard]] virtual const std::vector<int64_t>& indices() const = 0;
+
+  virtual void setup(Step& step) = 0;
+  virtual void start(Step& step) = 0;
+  virtual void epoch_start(Step& step) = 0;
+  /// Transfer, batch start, step and batch end of the batch that `next` took.
+  virtual void batch(Step& step) = 0;
+  virtual void epoch_end(Step& step) = 0;
+  virtual void end(Step& step) = 0;
+  virtual void teardown(Step& step) = 0;
+};
+
+}  // namespace muster

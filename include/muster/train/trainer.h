@@ -1,0 +1,87 @@
+#pragma once
+
+#include <muster/data/loader.h>
+#include <muster/train/callback.h>
+#include <muster/train/options.h>
+#include <muster/train/typed_pass.h>
+
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace muster {
+
+/// Who gets what `predict` returns.
+enum class ReturnPredictions {
+  none,         ///< nobody: hooks have dealt with the outputs
+  global_zero,  ///< rank 0
+  all,          ///< every rank
+};
+
+/// Runs a module over loaders on all ranks of a job. What comes out is what one process would give, at any
+/// number of ranks. The same calls in the same order on every rank; one thread.
+class Trainer {
+ public:
+  /// On the ranks of the job that this process was started in (`muster launch`, torchrun), alone otherwise.
+  explicit Trainer(const TrainerOptions& options = {});
+  Trainer(const TrainerOptions& options, Group group);
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+  /// Closes the loggers (as failed when an exception is under way). Never communicates.
+  ~Trainer();
+
+  /// The configuration that loggers show; before the first stage, at most once.
+  void log_hyperparameters(const Value& config);
+  void add_callback(std::shared_ptr<Callback> callback);
+
+  /// One epoch over the loader (or several: then values logged in batches get the suffix /dataloader_idx_N). The
+  /// report is equal on every rank.
+  template <typename S, typename O>
+  Report validate(Module<S, O>& module, const LoaderList<S>& loaders) {
+    TypedPass<Stage::validate, S, O> pass{module, loaders};
+    return evaluate(pass);
+  }
+  template <typename S, typename O>
+  Report test(Module<S, O>& module, const LoaderList<S>& loaders) {
+    TypedPass<Stage::test, S, O> pass{module, loaders};
+    return evaluate(pass);
+  }
+  /// Outputs in data-set order on the ranks that `to` names, empty on the others.
+  template <typename S, typename O>
+  std::vector<O> predict(Module<S, O>& module, const LoaderList<S>& loaders,
+                         ReturnPredictions to = ReturnPredictions::all) {
+    TypedPass<Stage::predict, S, O> pass{module, loaders, to != ReturnPredictions::none};
+    evaluate(pass);
+    std::vector<O> outputs;
+    if constexpr (!std::is_same_v<O, NoOutput>) {
+      if (to != ReturnPredictions::none) {
+        for (const auto& bytes : collect(pass.take_outputs(), to)) {
+          outputs.push_back(from_value<O>(from_bytes(bytes)));
+        }
+      }
+    }
+    return outputs;
+  }
+
+  /// The options as resolved: run_dir is never empty.
+  [[nodiscard]] const TrainerOptions& options() const;
+  [[nodiscard]] Group& group();
+
+ private:
+  struct State;
+  Report evaluate(Pass& pass);
+  std::vector<std::string> collect(std::vector<KeyedOutput> mine, ReturnPredictions to);
+
+  std::unique_ptr<State> state_;
+};
+
+/// The group of the job that this process belongs to, by the variables of `muster launch` or torchrun; a group
+/// of one where there are none. `timeout` in seconds bounds each wait for another rank.
+Group job_group(double timeout = 600.0);
+
+/// Copies weights into the parameters and buffers of `module`, by their names: `path` is a .safetensors file or a
+/// folder with model.safetensors. Error of kind `usage` when there is none, `data` when names or shapes differ.
+void load_weights(ModuleBase& module, const std::string& path);
+
+}  // namespace muster

@@ -1,0 +1,156 @@
+#pragma once
+
+#include <muster/data/loader.h>
+#include <muster/train/keyed_output.h>
+#include <muster/train/module.h>
+#include <muster/train/pass.h>
+#include <muster/value/convert.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace muster {
+
+/// One loader, or several, as a Trainer takes them. Refers to the loaders; does not own them.
+template <typename S>
+class LoaderList {
+ public:
+  LoaderList(const Loader<S>& loader) : loaders_{&loader} {}  // NOLINT(google-explicit-constructor)
+  LoaderList(std::vector<const Loader<S>*> loaders) : loaders_{std::move(loaders)} {}
+
+  [[nodiscard]] const std::vector<const Loader<S>*>& loaders() const { return loaders_; }
+
+ private:
+  std::vector<const Loader<S>*> loaders_;
+};
+
+/// Pass for one stage of a Module: forwards to the hooks that carry the stage in their names.
+template <Stage stage_, typename S, typename O>
+class TypedPass final : public Pass {
+ public:
+  TypedPass(Module<S, O>& module, const LoaderList<S>& loaders, bool keep_outputs = false)
+      : module_{module}, loaders_{loaders.loaders()}, keep_outputs_{keep_outputs} {}
+
+  [[nodiscard]] Stage stage() const override { return stage_; }
+  [[nodiscard]] const std::vector<std::pair<std::string, Metric*>>& metrics() const override {
+    return module_.metrics();
+  }
+  [[nodiscard]] int64_t loaders() const override { return static_cast<int64_t>(loaders_.size()); }
+  [[nodiscard]] int64_t batches(int64_t loader) const override { return at(loader).size(); }
+
+  void open(int64_t loader, int64_t limit, int rank, int world_size) override {
+    loader_ = loader;
+    epoch_.emplace(at(loader).batches(0, limit, rank, world_size));
+  }
+
+  bool next() override {
+    batch_ = epoch_->next();
+    if (!batch_) {
+      epoch_.reset();
+    }
+    return batch_.has_value();
+  }
+
+  [[nodiscard]] int64_t batch_idx() const override { return batch_->batch_idx(); }
+  [[nodiscard]] const std::vector<int64_t>& indices() const override { return batch_->indices(); }
+
+  void setup(Step& step) override { module_.setup(step); }
+  void teardown(Step& step) override { module_.teardown(step); }
+
+  void start(Step& step) override {
+    if constexpr (stage_ == Stage::validate) {
+      module_.on_validation_model_eval(step);
+      module_.on_validation_start(step);
+    } else if constexpr (stage_ == Stage::test) {
+      module_.on_test_model_eval(step);
+      module_.on_test_start(step);
+    } else {
+      module_.on_predict_model_eval(step);
+      module_.on_predict_start(step);
+    }
+  }
+
+  void epoch_start(Step& step) override {
+    if constexpr (stage_ == Stage::validate) {
+      module_.on_validation_epoch_start(step);
+    } else if constexpr (stage_ == Stage::test) {
+      module_.on_test_epoch_start(step);
+    } else {
+      module_.on_predict_epoch_start(step);
+    }
+  }
+
+  void batch(Step& step) override {
+    auto& batch = *batch_;
+    module_.on_before_batch_transfer(batch, step);
+    module_.on_after_batch_transfer(batch, step);
+    if constexpr (stage_ == Stage::validate) {
+      module_.on_validation_batch_start(batch, step);
+      module_.validation_step(batch, step);
+      module_.on_validation_batch_end(batch, step);
+    } else if constexpr (stage_ == Stage::test) {
+      module_.on_test_batch_start(batch, step);
+      module_.test_step(batch, step);
+      module_.on_test_batch_end(batch, step);
+    } else {
+      module_.on_predict_batch_start(batch, step);
+      const std::vector<O> outputs = module_.predict_step(batch, step);
+      check(outputs.size() == batch.indices().size(),
+            "predict_step gave {} outputs for a batch of {} samples; give one a sample, in order",
+            outputs.size(), batch.indices().size());
+      keep(outputs);
+      module_.on_predict_batch_end(outputs, batch, step);
+    }
+  }
+
+  void epoch_end(Step& step) override {
+    if constexpr (stage_ == Stage::validate) {
+      module_.on_validation_epoch_end(step);
+    } else if constexpr (stage_ == Stage::test) {
+      module_.on_test_epoch_end(step);
+    } else {
+      module_.on_predict_epoch_end(step);
+    }
+  }
+
+  void end(Step& step) override {
+    if constexpr (stage_ == Stage::validate) {
+      module_.on_validation_end(step);
+      module_.on_validation_model_train(step);
+    } else if constexpr (stage_ == Stage::test) {
+      module_.on_test_end(step);
+      module_.on_test_model_train(step);
+    } else {
+      module_.on_predict_end(step);
+      module_.on_predict_model_train(step);
+    }
+  }
+
+  /// This rank's outputs.
+  std::vector<KeyedOutput> take_outputs() { return std::move(outputs_); }
+
+ private:
+  [[nodiscard]] const Loader<S>& at(int64_t loader) const {
+    return *loaders_.at(static_cast<size_t>(loader));
+  }
+
+  void keep(const std::vector<O>& outputs) {
+    if constexpr (!std::is_same_v<O, NoOutput>) {
+      for (size_t i = 0; keep_outputs_ && i < outputs.size(); ++i) {
+        outputs_.push_back({loader_, batch_->indices()[i], to_bytes(to_value(outputs[i]))});
+      }
+    }
+  }
+
+  Module<S, O>& module_;
+  std::vector<const Loader<S>*> loaders_;
+  bool keep_outputs_;
+  int64_t loader_ = 0;
+  std::optional<typename Loader<S>::Epoch> epoch_;
+  std::optional<Batch<S>> batch_;
+  std::vector<KeyedOutput> outputs_;
+};
+
+}  // namespace muster

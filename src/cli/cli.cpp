@@ -1,0 +1,110 @@
+#include "invocation_internal.h"
+#include "yaml_internal.h"
+
+#include <muster/base/files.h>
+#include <muster/base/json_writer.h>
+#include <muster/cli/cli.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+namespace muster {
+
+namespace {
+
+void print_text(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+struct Cli::State {
+  Invocation invocation;
+  TrainerOptions options;
+  Value nothing = Value::Dict{};
+  Value resolved{};
+  std::unique_ptr<Trainer> trainer{};
+};
+
+Cli::Cli(Invocation invocation) : state_{std::make_unique<State>()} {
+  state_->options = trainer_options(invocation);
+  state_->invocation = std::move(invocation);
+}
+
+Cli::~Cli() = default;
+
+const std::string& Cli::command() const { return state_->invocation.command; }
+
+std::string Cli::ckpt_path() const {
+  const std::string& given = state_->invocation.ckpt_path;
+  if (given == "best" || given == "last") {
+    return (std::filesystem::path{state_->options.run_dir} / "checkpoints" / (given + ".ckpt")).string();
+  }
+  return given;
+}
+
+const Value& Cli::section(std::string_view name) const {
+  const Value* found = state_->invocation.config.find(name);
+  return found == nullptr || found->is_null() ? state_->nothing : *found;
+}
+
+void Cli::resolve(Value model, Value data) {
+  auto& state = *state_;
+  state.resolved = Value::Dict{};
+  state.resolved["ckpt_path"] =
+      state.invocation.ckpt_path.empty() ? Value{} : Value{state.invocation.ckpt_path};
+  state.resolved["trainer"] = to_value(state.options);
+  state.resolved["model"] = std::move(model);
+  state.resolved["data"] = std::move(data);
+  if (state.invocation.help) {
+    print_text(usage_text(state.invocation.program) + "\n\nKeys and what they are now:\n" +
+               to_yaml(state.resolved));
+    throw EarlyExit{};
+  }
+  if (state.invocation.print_config) {
+    print_text(to_yaml(state.resolved));
+    throw EarlyExit{};
+  }
+}
+
+Trainer& Cli::trainer() {
+  auto& state = *state_;
+  if (state.trainer == nullptr) {
+    state.trainer = std::make_unique<Trainer>(state.options);
+    if (state.resolved.is_dict()) {
+      state.trainer->log_hyperparameters(state.resolved);
+      if (state.trainer->group().rank() == 0) {
+        write_file_atomically(std::filesystem::path{state.options.run_dir} / "config.yaml",
+                              to_yaml(state.resolved));
+      }
+    }
+  }
+  return *state.trainer;
+}
+
+void Cli::print(const Report& report) {
+  if (trainer().group().rank() != 0) {
+    return;
+  }
+  size_t width = 0;
+  for (const auto& [name, value] : report.metrics) {
+    width = std::max(width, name.size());
+  }
+  std::string text;
+  for (const auto& [name, value] : report.metrics) {
+    text += "  " + name + std::string(width - name.size() + 2, ' ') +
+            (value ? shortest(*value) : "no value") + "\n";
+  }
+  print_text(text);
+}
+
+void Cli::finish() {
+  if (state_->trainer != nullptr) {
+    state_->trainer->group().finish();
+    state_->trainer.reset();
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,80 @@
+#include "invocation_internal.h"
+
+#include <muster/base/check.h>
+#include <muster/base/thread_pool.h>
+#include <muster/cli/cli.h>
+#include <muster/proc/launch.h>
+#include <muster/proc/rank_env.h>
+#include <muster/proc/rank_failure.h>
+#include <muster/train/environment.h>
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <vector>
+
+namespace muster {
+
+namespace {
+
+/// Tells the user of cores that stay idle, since one thread a rank is the default.
+void mention_idle_cores(const TrainerOptions& options, int64_t ranks) {
+  const int cores = cores_for_rank(1);
+  const int64_t busy = options.threads.count * ranks;
+  if (options.threads.count > 0 && busy < cores) {
+    std::fprintf(stderr,
+                 "muster: %lld of %d cores compute; --devices %d uses all of them with the same results, "
+                 "--threads auto too but may change the last bits\n",
+                 static_cast<long long>(busy), cores, cores);
+  }
+}
+
+/// What is left of the program once this process is a rank, or alone.
+void run_rank(const Invocation& invocation, const TrainerOptions& options,
+              const std::optional<RankEnv>& env, const std::function<void(Cli&)>& program) {
+  attach_to_launcher();
+  install_terminate_handler();
+  const int64_t ranks = env ? env->world_size : 1;
+  check(!env || options.devices == 1 || options.devices == ranks,
+        "--devices {} contradicts WORLD_SIZE={} of the launcher; leave --devices out", options.devices, ranks);
+  set_compute_threads(options.threads.count);
+  const bool only_shows = invocation.help || invocation.print_config;
+  if (!only_shows && (!env || env->rank == 0)) {
+    clear_error_files(options.run_dir);
+    mention_idle_cores(options, env ? env->local_world_size : 1);
+  }
+  Cli cli{invocation};
+  program(cli);
+  cli.finish();
+}
+
+}  // namespace
+
+int run(int argc, char** argv, const std::function<void(Cli&)>& program) {
+  const std::vector<std::string> arguments(argv, argv + argc);
+  RankFailure failure;
+  try {
+    const std::string name = std::filesystem::path{arguments.at(0)}.filename().string();
+    const Invocation invocation = parse_arguments(name, {arguments.begin() + 1, arguments.end()});
+    const TrainerOptions options = trainer_options(invocation);
+    failure.run_dir = options.run_dir;
+    const auto env = rank_env();
+    if (!env && options.devices > 1 && !invocation.help && !invocation.print_config) {
+      clear_error_files(options.run_dir);
+      return launch(arguments, {.ranks = static_cast<int>(options.devices),
+                                .self_exe = true,
+                                .run_dir = options.run_dir});
+    }
+    run_rank(invocation, options, env, program);
+    return 0;
+  } catch (const EarlyExit& exit) {
+    return exit.code;
+  } catch (...) {
+    const std::string run_dir = failure.run_dir;
+    failure = describe_failure(std::current_exception());
+    failure.run_dir = run_dir;
+  }
+  fail_rank(failure);
+}
+
+}  // namespace muster

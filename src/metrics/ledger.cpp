@@ -1,0 +1,282 @@
+#include <muster/base/check.h>
+#include <muster/metrics/ledger.h>
+#include <muster/value/convert.h>
+#include <muster/value/value.h>
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace muster {
+
+namespace {
+
+/// NaN wins, as it does in a sum.
+double extreme_of(double left, double right, ReduceFx reduce) {
+  if (std::isnan(left) || std::isnan(right)) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  return reduce == ReduceFx::min ? std::min(left, right) : std::max(left, right);
+}
+
+Value moment_value(const Moment& moment) {
+  return Value::List{moment.loader, moment.batch, moment.call};
+}
+
+Moment value_moment(const Value& value) {
+  const auto& parts = value.as_list();
+  return {parts.at(0).as_int(), parts.at(1).as_int(), parts.at(2).as_int()};
+}
+
+Value image_value(const LoggedImage& image) {
+  const auto& record = image.record;
+  return Value::List{record.key,    record.step,   record.index,  record.caption,
+                     record.width,  record.height, record.sha256, record.file,
+                     image.loader,  moment_value(image.moment),   image.place};
+}
+
+LoggedImage value_image(const Value& value) {
+  const auto& v = value.as_list();
+  return {.record = {.key = v.at(0).as_string(),
+                     .step = v.at(1).as_int(),
+                     .index = v.at(2).as_int(),
+                     .caption = v.at(3).as_string(),
+                     .width = v.at(4).as_int(),
+                     .height = v.at(5).as_int(),
+                     .sha256 = v.at(6).as_string(),
+                     .file = v.at(7).as_string()},
+          .loader = v.at(8).as_int(),
+          .moment = value_moment(v.at(9)),
+          .place = v.at(10).as_int()};
+}
+
+Value row_value(const Table::Row& row) {
+  Value::List cells{row.index};
+  for (const auto& cell : row.cells) {
+    if (const auto* text = std::get_if<std::string>(&cell)) {
+      cells.emplace_back(*text);
+    } else if (const auto* number = std::get_if<double>(&cell)) {
+      cells.emplace_back(*number);
+    } else {
+      cells.emplace_back();
+    }
+  }
+  return cells;
+}
+
+Table::Row value_row(const Value& value) {
+  const auto& parts = value.as_list();
+  Table::Row row{.index = parts.at(0).as_int()};
+  for (size_t i = 1; i < parts.size(); ++i) {
+    if (parts[i].is_null()) {
+      row.cells.emplace_back();
+    } else if (parts[i].is_string()) {
+      row.cells.emplace_back(parts[i].as_string());
+    } else {
+      row.cells.emplace_back(parts[i].as_double());
+    }
+  }
+  return row;
+}
+
+}  // namespace
+
+std::string_view to_string(ReduceFx reduce) {
+  switch (reduce) {
+    case ReduceFx::mean:
+      return "mean";
+    case ReduceFx::sum:
+      return "sum";
+    case ReduceFx::min:
+      return "min";
+    case ReduceFx::max:
+      return "max";
+  }
+  return "";
+}
+
+void Ledger::combine(Entry& entry, const Entry& other) const {
+  if (other.reduce == ReduceFx::min || other.reduce == ReduceFx::max) {
+    entry.extreme = entry.count == 0 ? other.extreme
+                    : other.count == 0
+                        ? entry.extreme
+                        : extreme_of(entry.extreme, other.extreme, other.reduce);
+  } else {
+    entry.sum.merge(other.sum);
+  }
+  entry.count += other.count;
+  entry.first = std::min(entry.first, other.first);
+}
+
+void Ledger::log(std::string_view name, double value, int64_t weight, ReduceFx reduce,
+                 const Moment& moment) {
+  check(!name.empty(), "log: a value needs a name");
+  check(weight >= 0, "log of {}: a weight counts samples and is 0 or more, not {}", name, weight);
+  auto found = entries_.find(name);
+  if (found == entries_.end()) {
+    found = entries_.emplace(std::string{name}, Entry{.reduce = reduce, .first = moment}).first;
+  }
+  Entry& entry = found->second;
+  check(entry.reduce == reduce,
+        "{} was logged with reduce_fx {} before and with {} now; give the second another name", name,
+        to_string(entry.reduce), to_string(reduce));
+  if (reduce == ReduceFx::mean) {
+    entry.sum.add(value, weight);
+    entry.count += weight;
+    return;
+  }
+  if (reduce == ReduceFx::sum) {
+    entry.sum.add(value);
+  } else {
+    entry.extreme = entry.count == 0 ? value : extreme_of(entry.extreme, value, reduce);
+  }
+  ++entry.count;
+}
+
+void Ledger::add_row(std::string_view table, const std::vector<std::string>& columns,
+                     Table::Row row) {
+  auto found = tables_.find(table);
+  if (found == tables_.end()) {
+    found = tables_
+                .emplace(std::string{table},
+                         Table{.name = std::string{table}, .columns = columns})
+                .first;
+  }
+  check(found->second.columns == columns,
+        "the table {} got rows of other columns than before; a table has one set of columns", table);
+  check(row.cells.size() == columns.size(), "a row of the table {} has {} cells for {} columns",
+        table, row.cells.size(), columns.size());
+  found->second.rows.push_back(std::move(row));
+}
+
+void Ledger::add_image(LoggedImage image) { images_.push_back(std::move(image)); }
+
+void Ledger::add_text(LoggedText text) { texts_.push_back(std::move(text)); }
+
+std::string Ledger::state() const {
+  Value::List values;
+  for (const auto& [name, entry] : entries_) {
+    const bool is_sum = entry.reduce == ReduceFx::mean || entry.reduce == ReduceFx::sum;
+    values.emplace_back(Value::List{name, static_cast<int64_t>(entry.reduce), entry.count,
+                                    moment_value(entry.first),
+                                    is_sum ? Value{entry.sum.pack()} : Value{entry.extreme}});
+  }
+  Value::List tables;
+  for (const auto& [name, table] : tables_) {
+    Value::List rows;
+    for (const auto& row : table.rows) {
+      rows.push_back(row_value(row));
+    }
+    tables.emplace_back(Value::List{name, to_value(table.columns), std::move(rows)});
+  }
+  Value::List images;
+  for (const auto& image : images_) {
+    images.push_back(image_value(image));
+  }
+  Value::List texts;
+  for (const auto& text : texts_) {
+    texts.emplace_back(Value::List{text.key, text.text, moment_value(text.moment)});
+  }
+  return to_bytes(Value::List{samples_, std::move(values), std::move(tables), std::move(images),
+                              std::move(texts)});
+}
+
+void Ledger::merge(std::string_view state) {
+  const Value value = from_bytes(state);
+  const auto& parts = value.as_list();
+  samples_ += parts.at(0).as_int();
+  for (const auto& item : parts.at(1).as_list()) {
+    const auto& v = item.as_list();
+    const std::string& name = v.at(0).as_string();
+    Entry other{.reduce = static_cast<ReduceFx>(v.at(1).as_int()),
+                .count = v.at(2).as_int(),
+                .first = value_moment(v.at(3))};
+    if (v.at(4).is_string()) {
+      std::string_view packed = v.at(4).as_string();
+      other.sum = ExactSum::unpack(packed);
+    } else {
+      other.extreme = v.at(4).as_double();
+    }
+    auto [found, fresh] = entries_.try_emplace(name, Entry{.reduce = other.reduce, .first = other.first});
+    check(found->second.reduce == other.reduce,
+          "{} was logged with reduce_fx {} on one rank and {} on another; use one", name,
+          to_string(found->second.reduce), to_string(other.reduce));
+    combine(found->second, other);
+  }
+  for (const auto& item : parts.at(2).as_list()) {
+    const auto& v = item.as_list();
+    const auto columns = from_value<std::vector<std::string>>(v.at(1));
+    for (const auto& row : v.at(2).as_list()) {
+      add_row(v.at(0).as_string(), columns, value_row(row));
+    }
+  }
+  for (const auto& item : parts.at(3).as_list()) {
+    images_.push_back(value_image(item));
+  }
+  for (const auto& item : parts.at(4).as_list()) {
+    const auto& v = item.as_list();
+    texts_.push_back({v.at(0).as_string(), v.at(1).as_string(), value_moment(v.at(2))});
+  }
+}
+
+std::vector<std::pair<std::string, std::optional<double>>> Ledger::values() const {
+  std::vector<const std::pair<const std::string, Entry>*> order;
+  for (const auto& item : entries_) {
+    order.push_back(&item);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto* left, const auto* right) {
+    return left->second.first < right->second.first;
+  });
+  std::vector<std::pair<std::string, std::optional<double>>> out;
+  for (const auto* item : order) {
+    const Entry& entry = item->second;
+    std::optional<double> value;
+    if (entry.count > 0) {
+      value = entry.reduce == ReduceFx::mean  ? entry.sum.mean(entry.count)
+              : entry.reduce == ReduceFx::sum ? entry.sum.sum()
+                                              : entry.extreme;
+    }
+    out.emplace_back(item->first, value);
+  }
+  return out;
+}
+
+std::vector<LoggedImage> Ledger::images() const {
+  auto images = images_;
+  const auto key = [](const LoggedImage& image) {
+    const int64_t hook = image.moment.batch == Moment::before  ? -1
+                         : image.moment.batch == Moment::after ? 1
+                                                               : 0;
+    return std::tuple{image.record.step, image.loader,      image.record.index,
+                      hook,              image.moment.call, image.place};
+  };
+  std::stable_sort(images.begin(), images.end(), [&](const auto& left, const auto& right) {
+    return key(left) < key(right);
+  });
+  return images;
+}
+
+std::vector<LoggedText> Ledger::texts() const {
+  auto texts = texts_;
+  std::stable_sort(texts.begin(), texts.end(), [](const auto& left, const auto& right) {
+    return left.moment < right.moment;
+  });
+  return texts;
+}
+
+std::vector<Table> Ledger::tables() const {
+  std::vector<Table> out;
+  for (const auto& [name, table] : tables_) {
+    out.push_back(table);
+    auto& rows = out.back().rows;
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const auto& left, const auto& right) { return left.index < right.index; });
+    for (size_t i = 1; i < rows.size(); ++i) {
+      check(rows[i - 1].index != rows[i].index,
+            "the table {} has two rows for sample {}; log one row a sample", name, rows[i].index);
+    }
+  }
+  return out;
+}
+
+}  // namespace muster

@@ -1,0 +1,22 @@
+#include <muster/comm/c10d.h>
+#include <muster/proc/rank_env.h>
+#include <muster/train/trainer.h>
+
+namespace muster {
+
+Group job_group(double timeout) {
+  const auto env = rank_env();
+  if (!env || env->world_size == 1) {
+    return Group::self();
+  }
+  return make_c10d_group({.rank = env->rank,
+                          .size = env->world_size,
+                          .master_addr = env->master_addr,
+                          .master_port = env->master_port,
+                          .store_fd = env->store_fd,
+                          .agent_store = env->agent_store,
+                          .key_prefix = env->job,
+                          .timeout = timeout});
+}
+
+}  // namespace muster

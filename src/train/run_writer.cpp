@@ -1,0 +1,112 @@
+#include "run_writer_internal.h"
+#include <muster/train/environment.h>
+
+#include <muster/base/files.h>
+#include <muster/track/csv_logger.h>
+#include <muster/track/report.h>
+#include <muster/track/results.h>
+#include <muster/track/tensorboard_logger.h>
+#include <muster/track/wandb_logger.h>
+
+#include <system_error>
+
+namespace fs = std::filesystem;
+
+namespace muster {
+
+RunWriter::RunWriter(const TrainerOptions& options) : options_{options}, run_dir_{options.run_dir} {}
+
+void RunWriter::begin_stage(Stage stage, int world_size) {
+  make_folder(run_dir_);
+  std::error_code ignored;
+  fs::remove_all(run_dir_ / "spool", ignored);
+  if (stage == Stage::predict) {
+    fs::remove_all(run_dir_ / "predictions", ignored);
+  }
+  write_file_atomically(run_dir_ / "environment.json", environment_json(world_size));
+  open_loggers();
+}
+
+void RunWriter::open_loggers() {
+  if (opened_ || !options_.logger) {
+    return;
+  }
+  opened_ = true;
+  loggers_.push_back(make_csv_logger({.run_dir = run_dir_}));
+  loggers_.push_back(make_wandb_logger({.run_dir = run_dir_, .project = options_.project}));
+  loggers_.push_back(make_tensorboard_logger({.run_dir = run_dir_}));
+  if (config_.is_dict()) {
+    for (const auto& logger : loggers_) {
+      logger->log_hyperparameters(to_json(config_));
+    }
+  }
+}
+
+void RunWriter::keep_images(std::vector<ImageRecord>& images) const {
+  for (auto& image : images) {
+    const fs::path target = run_dir_ / "media" / (image.sha256 + ".png");
+    make_folder(target.parent_path());
+    link_or_copy(image.file, target);
+    image.file = target.string();
+  }
+}
+
+void RunWriter::drop_unnamed_images() const {
+  const fs::path media = run_dir_ / "media";
+  std::error_code none;
+  if (!fs::is_directory(media, none)) {
+    return;
+  }
+  const std::string results = read_file_if_there(run_dir_ / "results.json").value_or("");
+  std::vector<fs::path> unnamed;
+  for (const auto& entry : fs::directory_iterator{media}) {
+    if (results.find(entry.path().stem().string()) == std::string::npos) {
+      unnamed.push_back(entry.path());
+    }
+  }
+  for (const auto& path : unnamed) {
+    fs::remove(path, none);
+  }
+}
+
+void RunWriter::publish(EpochResult& result) {
+  keep_images(result.images);
+  remove_stage_tables(run_dir_, result.report.stage);
+  for (const auto& table : result.tables) {
+    write_table(run_dir_, table);
+  }
+  replace_stage(run_dir_, result.report, result.images);
+  MetricsRow row{.step = result.report.step, .epoch = result.report.epoch};
+  for (const auto& [name, value] : result.report.metrics) {
+    if (value) {
+      row.values.emplace_back(name, *value);
+    }
+  }
+  for (const auto& logger : loggers_) {
+    if (!row.values.empty()) {
+      logger->log_metrics(row);
+    }
+    if (!result.images.empty()) {
+      logger->log_images(result.images);
+    }
+    for (const auto& table : result.tables) {
+      logger->log_table(table);
+    }
+    for (const auto& text : result.texts) {
+      logger->log_text(text.key, result.report.step, text.text);
+    }
+  }
+  drop_unnamed_images();
+  write_report(run_dir_);
+  std::error_code ignored;
+  fs::remove_all(run_dir_ / "spool", ignored);
+}
+
+void RunWriter::finish(int exit_code) {
+  for (const auto& logger : loggers_) {
+    logger->finish(exit_code);
+  }
+  loggers_.clear();
+}
+
+}  // namespace muster

@@ -1,0 +1,183 @@
+#include "step_state_internal.h"
+
+#include <muster/base/check.h>
+#include <muster/io/prediction_file.h>
+#include <muster/io/tensor_image.h>
+#include <muster/base/files.h>
+#include <muster/train/step.h>
+
+#include <ATen/ops/_to_copy.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace muster {
+
+std::string_view to_string(Stage stage) {
+  switch (stage) {
+    case Stage::fit:
+      return "fit";
+    case Stage::validate:
+      return "validate";
+    case Stage::test:
+      return "test";
+    case Stage::predict:
+      return "predict";
+  }
+  return "";
+}
+
+void StepState::enter_hooks(bool before) {
+  loader = 0;
+  batch_idx = -1;
+  indices = nullptr;
+  image_calls.clear();
+  const int64_t at = before ? Moment::before : Moment::after;
+  moment = {.loader = at, .batch = at, .call = 0};
+  group.move_to(before ? Place::before_loaders : Place::after_loaders, -1);
+}
+
+void StepState::enter_batch(int64_t loader_idx, int64_t batch, const std::vector<int64_t>& samples) {
+  loader = loader_idx;
+  batch_idx = batch;
+  indices = &samples;
+  image_calls.clear();
+  moment = {.loader = loader_idx, .batch = batch, .call = 0};
+  group.move_to(loader_idx, batch / group.size());
+}
+
+namespace {
+
+/// The name of a value that several loaders share would mix their samples.
+std::string full_name(std::string_view name, const StepState& state) {
+  std::string full{name};
+  if (state.loaders > 1 && state.indices != nullptr) {
+    full += format("/dataloader_idx_{}", state.loader);
+  }
+  return full;
+}
+
+Moment next_moment(StepState& state) {
+  Moment moment = state.moment;
+  ++state.moment.call;
+  return moment;
+}
+
+/// Which sample the n-th call for `key` shows.
+int64_t sample_of_call(StepState& state, std::string_view key) {
+  check(state.indices != nullptr,
+        "log_image(\"{}\") in a hook without a batch needs `index`, the global index of the sample it shows: "
+        "log_image(key, images, {{.index = ...}})",
+        key);
+  auto found = state.image_calls.find(key);
+  if (found == state.image_calls.end()) {
+    found = state.image_calls.emplace(std::string{key}, 0).first;
+  }
+  const size_t call = found->second++;
+  check(call < state.indices->size(),
+        "log_image(\"{}\") was called {} times for a batch of {} samples; the n-th call shows the n-th sample, so "
+        "pass all images of a sample in one call, or give `index`",
+        key, call + 1, state.indices->size());
+  return (*state.indices)[call];
+}
+
+void show(StepState& state, std::string_view name, double value) {
+  const auto found = std::find_if(state.shown.begin(), state.shown.end(),
+                                  [&](const auto& item) { return item.first == name; });
+  if (found == state.shown.end()) {
+    state.shown.emplace_back(name, value);
+  } else {
+    found->second = value;
+  }
+}
+
+}  // namespace
+
+Stage Step::stage() const { return state_->stage; }
+int64_t Step::epoch() const { return state_->epoch; }
+int64_t Step::global_step() const { return state_->global_step; }
+int64_t Step::batch_idx() const { return state_->batch_idx; }
+int64_t Step::dataloader_idx() const { return state_->loader; }
+int Step::rank() const { return state_->group.rank(); }
+int Step::world_size() const { return state_->group.size(); }
+const std::string& Step::run_dir() const { return state_->run_dir; }
+Group& Step::group() { return state_->group; }
+
+void Step::log(std::string_view name, double value, const LogOptions& options) {
+  const auto samples = state_->indices == nullptr ? 1 : static_cast<int64_t>(state_->indices->size());
+  state_->ledger.log(full_name(name, *state_), value, options.batch_size.value_or(samples),
+                     options.reduce_fx, next_moment(*state_));
+  if (options.prog_bar) {
+    show(*state_, name, value);
+  }
+}
+
+void Step::log(std::string_view name, const at::Tensor& value, const LogOptions& options) {
+  check(value.defined() && value.dim() <= 1,
+        "log(\"{}\") takes a number, a tensor of no dimension or one of one dimension (a value a sample); this one "
+        "has {} dimensions",
+        name, value.defined() ? value.dim() : -1);
+  check(!value.is_complex(), "log(\"{}\") takes real numbers, not complex ones", name);
+  const at::Tensor numbers =
+      at::_to_copy(value.detach(), at::TensorOptions{}.dtype(at::kDouble).device(at::kCPU)).contiguous();
+  const double* data = numbers.const_data_ptr<double>();
+  if (value.dim() == 0) {
+    log(name, *data, options);
+    return;
+  }
+  check(!options.batch_size.has_value(),
+        "log(\"{}\"): each element of a 1-D tensor is one sample, so batch_size has no meaning", name);
+  const std::string full = full_name(name, *state_);
+  const Moment moment = next_moment(*state_);
+  for (int64_t i = 0; i < numbers.numel(); ++i) {
+    state_->ledger.log(full, data[i], 1, options.reduce_fx, moment);
+  }
+  if (options.prog_bar && numbers.numel() > 0) {
+    show(*state_, name, data[numbers.numel() - 1]);
+  }
+}
+
+void Step::log_image(std::string_view key, const std::vector<at::Tensor>& images,
+                     const ImageOptions& options) {
+  check(!key.empty(), "log_image needs a key");
+  check(!images.empty(), "log_image(\"{}\") got no image", key);
+  check(options.captions.empty() || options.captions.size() == images.size(),
+        "log_image(\"{}\") got {} captions for {} images; give one an image, or none", key,
+        options.captions.size(), images.size());
+  const int64_t index = options.index ? *options.index : sample_of_call(*state_, key);
+  check(index >= 0, "log_image(\"{}\"): the index of a sample is 0 or more, not {}", key, index);
+  const Moment moment = next_moment(*state_);
+  for (size_t i = 0; i < images.size(); ++i) {
+    LoggedImage entry{.loader = state_->loader, .moment = moment, .place = static_cast<int64_t>(i)};
+    entry.record.key = key;
+    entry.record.step = state_->global_step;
+    entry.record.index = index;
+    entry.record.caption = options.captions.empty() ? "" : options.captions[i];
+    state_->spool.add(images[i], std::move(entry));
+  }
+}
+
+void Step::log_table(std::string_view name, const std::vector<std::string>& columns,
+                     const std::vector<std::vector<Cell>>& rows, const TableOptions& options) {
+  const std::vector<int64_t>* indices = options.indices.empty() ? state_->indices : &options.indices;
+  check(indices != nullptr,
+        "log_table(\"{}\") in a hook without a batch needs `indices`, the global index of each row's sample", name);
+  check(rows.size() == indices->size(), "log_table(\"{}\") got {} rows for {} samples; a row is of one sample",
+        name, rows.size(), indices->size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    state_->ledger.add_row(name, columns, {.index = (*indices)[i], .cells = rows[i]});
+  }
+}
+
+void Step::log_text(std::string_view key, std::string_view text) {
+  check(!key.empty(), "log_text needs a key");
+  state_->ledger.add_text(
+      {.key = std::string{key}, .text = std::string{text}, .moment = next_moment(*state_)});
+}
+
+void Step::save_prediction(int64_t index, std::string_view name, const at::Tensor& image) {
+  const auto path = std::filesystem::path{run_dir()} / "predictions" / prediction_file_name(index, name);
+  write_file_atomically(path, encode_png(image));
+}
+
+}  // namespace muster

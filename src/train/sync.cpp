@@ -1,0 +1,105 @@
+#include "sync_internal.h"
+
+#include <muster/base/check.h>
+#include <muster/metrics/metric.h>
+#include <muster/value/value.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace muster {
+
+namespace {
+
+using Values = std::vector<std::pair<std::string, std::optional<double>>>;
+
+void add_value(Values& values, std::string name, std::optional<double> value) {
+  const bool taken = std::any_of(values.begin(), values.end(),
+                                 [&](const auto& item) { return item.first == name; });
+  check(!taken, "two values of the epoch are called {}; give one of them another name", name);
+  values.emplace_back(std::move(name), value);
+}
+
+/// The mean of each number column of a table that was logged row by row.
+void add_column_means(Values& values, const Table& table) {
+  for (size_t column = 0; column < table.columns.size(); ++column) {
+    ExactSum sum;
+    int64_t count = 0;
+    bool is_text = false;
+    for (const auto& row : table.rows) {
+      if (const auto* number = std::get_if<double>(&row.cells[column])) {
+        sum.add(*number);
+        ++count;
+      }
+      is_text = is_text || std::holds_alternative<std::string>(row.cells[column]);
+    }
+    if (!is_text) {
+      add_value(values, table.name + "/" + table.columns[column],
+                count > 0 ? std::optional{sum.mean(count)} : std::nullopt);
+    }
+  }
+}
+
+/// Merges one metric's states of all ranks; false when no rank has updated it.
+bool merge_metric(Metric& metric, const std::vector<Value>& ranks, size_t place) {
+  metric.reset();
+  bool updated = false;
+  for (const auto& rank : ranks) {
+    const std::string& state = rank.as_list().at(1).as_list().at(place).as_string();
+    if (!state.empty()) {
+      metric.merge(state);
+      updated = true;
+    }
+  }
+  return updated;
+}
+
+}  // namespace
+
+EpochResult sync_epoch(Group& group, const Ledger& mine,
+                       const std::vector<std::pair<std::string, Metric*>>& metrics) {
+  Value::List states;
+  for (const auto& [name, metric] : metrics) {
+    states.emplace_back(metric->state());
+  }
+  const std::string payload = to_bytes(Value::List{mine.state(), std::move(states)});
+  std::vector<Value> ranks;
+  for (const auto& contribution : group.all_gather(payload)) {
+    ranks.push_back(from_bytes(contribution.bytes));
+  }
+
+  Ledger all;
+  for (const auto& rank : ranks) {
+    all.merge(rank.as_list().at(0).as_string());
+  }
+  EpochResult result;
+  result.report.samples = all.samples();
+  for (auto& [name, value] : all.values()) {
+    add_value(result.report.metrics, name, value);
+  }
+  result.tables = all.tables();
+  for (const auto& table : result.tables) {
+    add_column_means(result.report.metrics, table);
+  }
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    const auto& [name, metric] = metrics[i];
+    if (!merge_metric(*metric, ranks, i)) {
+      continue;
+    }
+    MetricResult computed = metric->compute();
+    for (auto& [value_name, value] : computed.values) {
+      add_value(result.report.metrics, value_name.empty() ? name : name + "/" + value_name, value);
+    }
+    for (auto& table : computed.tables) {
+      table.name = table.name.empty() ? name : name + "-" + table.name;
+      result.tables.push_back(std::move(table));
+    }
+  }
+  for (auto& image : all.images()) {
+    result.images.push_back(std::move(image.record));
+  }
+  result.texts = all.texts();
+  return result;
+}
+
+}  // namespace muster

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "evaluate_internal.h"
+
+#include <muster/metrics/ledger.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace muster {
+
+class Metric;
+
+/// The one sync of an epoch: gathers every rank's ledger and metric states in one collective and merges them on every
+/// rank, in rank order.
+EpochResult sync_epoch(Group& group, const Ledger& mine,
+                       const std::vector<std::pair<std::string, Metric*>>& metrics);
+
+}  // namespace muster

@@ -1,0 +1,113 @@
+#include "collect_internal.h"
+#include "evaluate_internal.h"
+#include "progress_bar_internal.h"
+#include "run_writer_internal.h"
+
+#include <muster/base/check.h>
+#include <muster/base/env.h>
+#include <muster/base/thread_pool.h>
+#include <muster/train/trainer.h>
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+#include <tuple>
+
+namespace muster {
+
+namespace {
+
+TrainerOptions resolved(TrainerOptions options) {
+  if (options.run_dir.empty()) {
+    options.run_dir = "runs/trainer";
+  }
+  return options;
+}
+
+int encoder_threads() {
+  return cores_for_rank(static_cast<int>(env_integer("LOCAL_WORLD_SIZE", 1).value_or(1)));
+}
+
+}  // namespace
+
+struct Trainer::State {
+  State(const TrainerOptions& given, Group job)
+      : options{resolved(given)},
+        group{std::move(job)},
+        spool{std::filesystem::path{options.run_dir} / "spool" / format("rank-{}", group.rank()),
+              encoder_threads()} {
+    if (group.rank() == 0) {
+      writer.emplace(options);
+      if (options.enable_progress_bar) {
+        callbacks.push_back(make_progress_bar());
+      }
+    }
+  }
+
+  TrainerOptions options;
+  Group group;
+  ImageSpool spool;
+  std::vector<std::shared_ptr<Callback>> callbacks;
+  std::optional<RunWriter> writer;  // on rank 0
+  int exceptions = std::uncaught_exceptions();
+};
+
+Trainer::Trainer(const TrainerOptions& options) : Trainer{options, job_group(options.timeout)} {}
+
+Trainer::Trainer(const TrainerOptions& options, Group group)
+    : state_{std::make_unique<State>(options, std::move(group))} {}
+
+Trainer::~Trainer() {
+  if (!state_->writer) {
+    return;
+  }
+  try {
+    state_->writer->finish(std::uncaught_exceptions() > state_->exceptions ? 1 : 0);
+  } catch (const std::exception& error) {
+    // A destructor must not throw, and what was logged before is on the disk already.
+    std::fprintf(stderr, "muster: the loggers were not closed: %s\n", error.what());
+  }
+}
+
+void Trainer::log_hyperparameters(const Value& config) {
+  if (state_->writer) {
+    state_->writer->log_hyperparameters(config);
+  }
+}
+
+void Trainer::add_callback(std::shared_ptr<Callback> callback) {
+  state_->callbacks.push_back(std::move(callback));
+}
+
+const TrainerOptions& Trainer::options() const { return state_->options; }
+
+Group& Trainer::group() { return state_->group; }
+
+Report Trainer::evaluate(Pass& pass) {
+  State& state = *state_;
+  if (state.writer) {
+    state.writer->begin_stage(pass.stage(), state.group.size());
+  }
+  // No rank may write into the folder before rank 0 has cleared it.
+  state.group.begin_section("start", 0);
+  state.group.barrier();
+
+  Loop loop{.options = state.options,
+            .group = state.group,
+            .spool = state.spool,
+            .callbacks = state.callbacks};
+  EpochResult result = muster::evaluate(pass, loop);
+  if (state.writer) {
+    state.writer->publish(result);
+  }
+  // A rank must not go on, and perhaps end, before what it spooled is in the run.
+  state.group.barrier();
+  return std::move(result.report);
+}
+
+std::vector<std::string> Trainer::collect(std::vector<KeyedOutput> mine, ReturnPredictions to) {
+  return collect_in_order(state_->group, std::move(mine),
+                          to == ReturnPredictions::all || state_->group.rank() == 0);
+}
+
+}  // namespace muster
