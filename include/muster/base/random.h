@@ -18,7 +18,9 @@ class Rng {
   using result_type = uint64_t;
 
   explicit Rng(uint64_t key) : state_{key} {}
-  explicit Rng(std::initializer_list<uint64_t> parts) : state_{mix_key(parts)} {}
+  /// From several numbers their mix_key; a single one is the key itself, as in parentheses.
+  explicit Rng(std::initializer_list<uint64_t> parts)
+      : state_{parts.size() == 1 ? *parts.begin() : mix_key(parts)} {}
 
   static constexpr uint64_t min() { return 0; }
   static constexpr uint64_t max() { return ~uint64_t{0}; }
