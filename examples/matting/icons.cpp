@@ -1,0 +1,118 @@
+#include "icons.h"
+
+#include <muster/base/check.h>
+#include <muster/base/random.h>
+#include <muster/io/tensor_image.h>
+
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/where.h>
+
+#include <algorithm>
+#include <array>
+
+namespace matting {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::array photographs{"astronaut.png", "chelsea.png", "coffee.png", "rocket.jpg"};
+
+std::vector<fs::path> icons_by_name(const fs::path& folder) {
+  std::vector<fs::path> found;
+  if (fs::is_directory(folder)) {
+    for (const auto& entry : fs::recursive_directory_iterator{folder}) {
+      if (entry.path().extension() == ".png") {
+        found.push_back(entry.path());
+      }
+    }
+  }
+  std::sort(found.begin(), found.end(),
+            [](const auto& left, const auto& right) { return left.stem() < right.stem(); });
+  muster::check(found.size() >= 6, muster::ErrorKind::data,
+                "{} holds {} PNG icons and at least 6 are needed; install adwaita-icon-theme or give --data.icons",
+                folder.string(), found.size());
+  return found;
+}
+
+/// Every sixth name is for validation, the one after it for tests.
+Split split_of(size_t place) {
+  return place % 6 == 1 ? Split::val : place % 6 == 2 ? Split::test : Split::train;
+}
+
+class Icons final : public muster::Dataset<Photo> {
+ public:
+  Icons(IconOptions options, std::vector<fs::path> icons)
+      : options_{std::move(options)}, icons_{std::move(icons)} {}
+
+  [[nodiscard]] int64_t size() const override { return static_cast<int64_t>(icons_.size()); }
+
+  [[nodiscard]] Photo get(int64_t index, muster::Rng& /*rng*/) const override {
+    const fs::path& icon_path = icons_.at(static_cast<size_t>(index));
+    const fs::path photo_path =
+        options_.photographs / photographs.at(static_cast<size_t>(index) % photographs.size());
+    const auto icon = muster::read_image(icon_path, {.mode = muster::ImageMode::rgba});
+    const auto photo = muster::read_image(photo_path, {.mode = muster::ImageMode::rgb});
+
+    // The crop depends on the sample alone, so that the data set is the same whatever the seed.
+    muster::Rng rng{0x69636f6e, static_cast<uint64_t>(index)};
+    const int64_t height = side(std::min(icon.size(1), photo.size(1)), rng);
+    const int64_t width = side(std::min(icon.size(2), photo.size(2)), rng);
+    const auto front = crop(icon, height, width, rng);
+    const auto back = crop(photo, height, width, rng).to(at::kFloat);
+
+    Photo sample{.dataset_name = photo_path.stem().string(), .image_name = icon_path.stem().string()};
+    sample.alpha = front[3].contiguous();
+    const auto alpha = sample.alpha.to(at::kFloat) / 255;
+    const auto colour = front.slice(0, 0, 3).to(at::kFloat);
+    // Rounded to whole levels, as a camera would give them.
+    sample.image = (colour * alpha + back * (1 - alpha)).round() / 255;
+    sample.trimap = trimap_of(sample.alpha, options_.band);
+    return sample;
+  }
+
+ private:
+  static int64_t side(int64_t limit, muster::Rng& rng) { return limit - rng.below(limit / 4); }
+
+  static at::Tensor crop(const at::Tensor& image, int64_t height, int64_t width, muster::Rng& rng) {
+    const int64_t top = rng.below(image.size(1) - height + 1);
+    const int64_t left = rng.below(image.size(2) - width + 1);
+    return image.slice(1, top, top + height).slice(2, left, left + width);
+  }
+
+  IconOptions options_;
+  std::vector<fs::path> icons_;
+};
+
+}  // namespace
+
+at::Tensor trimap_of(const at::Tensor& alpha, int64_t band) {
+  const auto outside_of = [band](const at::Tensor& region) {
+    const auto size = 2 * band + 1;
+    const auto not_region = region.logical_not().to(at::kFloat).unsqueeze(0);
+    return at::max_pool2d(not_region, {size, size}, {1, 1}, {band, band}).squeeze(0) > 0.5;
+  };
+  const auto unknown = at::full_like(alpha, 128);
+  const auto known_front = at::where(outside_of(alpha == 255), unknown, at::full_like(alpha, 255));
+  return at::where(outside_of(alpha == 0), known_front, at::full_like(alpha, 0));
+}
+
+std::shared_ptr<const muster::Dataset<Photo>> icons_on_photographs(const IconOptions& options,
+                                                                   Split split) {
+  for (const auto* name : photographs) {
+    muster::check(fs::is_regular_file(options.photographs / name), muster::ErrorKind::data,
+                  "{} holds no {}; `make build` puts the photographs there, or give --data.photographs",
+                  options.photographs.string(), name);
+  }
+  std::vector<fs::path> mine;
+  const auto all = icons_by_name(options.icons);
+  for (size_t place = 0; place < all.size(); ++place) {
+    if (split_of(place) == split) {
+      mine.push_back(all[place]);
+    }
+  }
+  return std::make_shared<Icons>(options, std::move(mine));
+}
+
+}  // namespace matting

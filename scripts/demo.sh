@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The main job on two processes: validates and predicts into runs/demo, then says where to look.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+run=runs/demo
+program=build/release/bin/matting
+
+# Done already, by this build: only show it again.
+if [ ! -f "$run/report.html" ] || [ "$program" -nt "$run/report.html" ]; then
+  rm -rf "$run"
+  "$program" validate --devices 2 --run_dir "$run"
+  "$program" predict --devices 2 --run_dir "$run"
+fi
+
+python3 - "$run/results.json" <<'P'
+import json, sys
+results = json.load(open(sys.argv[1]))
+metrics = results["validate"]["metrics"]
+print(f"\n{results['validate']['samples']} images validated, {results['predict']['samples']} predicted, "
+      f"{len(results['predict']['images'])} images logged. Mean over images:\n")
+names = ["sad", "mse", "grad", "conn"]
+print(f"{'':26}" + "".join(f"{n.upper():>10}" for n in names))
+for prefix, label in (("val", "guided filter"), ("trimap", "trimap taken as alpha")):
+    for region in ("unknown", "all"):
+        row = "".join(f"{metrics[f'{prefix}/{region}/{n}']:10.4f}" for n in names)
+        print(f"{label + ', ' + region if region == 'all' else label + ', unknown':26}"[:34].ljust(34) + row)
+P
+cat <<TEXT
+
+  report       $run/report.html
+  W&B          $(ls -d $run/wandb/offline-run-* | tail -1)   (wandb sync takes it)
+  TensorBoard  tensorboard --logdir $run/tensorboard
+TEXT

@@ -1,0 +1,87 @@
+#include "src/cli/yaml_internal.h"
+#include "support/texts.h"
+
+#include <muster/base/error.h>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace muster::test {
+namespace {
+
+std::string message_of(const std::string& yaml) {
+  try {
+    parse_yaml(yaml, "a.yaml");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::usage);
+    return error.what();
+  }
+  ADD_FAILURE() << "no error for " << yaml.substr(0, 60);
+  return {};
+}
+
+TEST(Yaml, PlainScalarsTakeTheTypeTheyLookLike) {
+  const Value v = parse_yaml(
+      "{i: 3, neg: -4, f: 1.0, e: 1e-4, yes: true, no: False, nothing: null, tilde: ~, empty: , word: fast, quoted: "
+      "\"3\", inf: .inf, version: 1.2.3, date: 2024-01-02, minus: -, hex: 0x10}",
+      "a.yaml");
+  EXPECT_EQ(v.find("i")->as_int(), 3);
+  EXPECT_EQ(v.find("neg")->as_int(), -4);
+  EXPECT_TRUE(v.find("f")->is_double());
+  EXPECT_EQ(v.find("e")->as_double(), 1e-4);
+  EXPECT_TRUE(v.find("yes")->as_bool());
+  EXPECT_FALSE(v.find("no")->as_bool());
+  for (const auto* key : {"nothing", "tilde", "empty"}) {
+    EXPECT_TRUE(v.find(key)->is_null()) << key;
+  }
+  for (const auto* key : {"word", "quoted", "version", "date", "minus", "hex"}) {
+    EXPECT_TRUE(v.find(key)->is_string()) << key;
+  }
+  EXPECT_TRUE(std::isinf(v.find("inf")->as_double()));
+}
+
+TEST(Yaml, WhatIsWrittenReadsBackAsTheSameTree) {
+  Value v = Value::Dict{};
+  v["whole"] = 7;
+  v["one"] = 1.0;
+  v["big"] = 1e300;
+  v["nan"] = std::nan("");
+  v["text"] = "a: b # c";
+  v["number-like"] = "12";
+  v["null-like"] = "null";
+  v["nothing"] = Value{};
+  v["flag"] = true;
+  v["list"] = Value::List{1, 2.5, "x"};
+  v["inner"]["deep"] = "line\nbreak";
+  EXPECT_TRUE(identical(parse_yaml(to_yaml(v), "written"), v)) << to_yaml(v);
+}
+
+TEST(Yaml, HostileInputIsRefusedBeforeItCosts) {
+  EXPECT_TRUE(has(message_of("a: &x [1]\nb: *x\n"), "aliases"));
+  EXPECT_TRUE(has(message_of("a: !!python/object x\n"), "tag"));
+  EXPECT_TRUE(has(message_of(std::string(100'000, '[')), "levels"));
+  EXPECT_TRUE(has(message_of(std::string(100'000, '{')), "levels"));
+  std::string dashes;
+  for (int i = 0; i < 50'000; ++i) {
+    dashes += "- ";
+  }
+  EXPECT_TRUE(has(message_of(dashes), "levels"));
+  EXPECT_TRUE(has(message_of(std::string(2U << 20U, 'a')), "at most"));
+  EXPECT_TRUE(has(message_of("a: 1\na: 2\n"), "twice"));
+  EXPECT_TRUE(has(message_of("a: [1, 2\nb: 3\n"), "a.yaml:"));
+}
+
+TEST(Yaml, EveryTruncationOfADocumentIsReadOrRefusedWithOneError) {
+  const std::string text = "trainer: {devices: 2, limit_val_batches: 0.5}\nmodel:\n  - [a, 'b', \"c\\n\"]\n  - k: |\n      t\n";
+  for (size_t size = 0; size <= text.size(); ++size) {
+    try {
+      parse_yaml(text.substr(0, size), "cut");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::usage);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster::test
