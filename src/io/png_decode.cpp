@@ -204,7 +204,7 @@ uint8_t* unfilter_pass(const PngChunks& png, std::string_view name, const Pass& 
                        Take take) {
   const size_t bytes = packed_row_bytes(png, pass.columns(png));
   const auto bits = static_cast<size_t>(png.samples_a_pixel() * png.depth);
-  const std::vector<uint8_t> zeros(bytes);
+  const std::vector<uint8_t> zeros(bytes + unfilter_margin);
   const uint8_t* above = zeros.data();
   const int64_t rows = pass.rows(png);
   for (int64_t y = 0; y < rows; ++y) {
@@ -273,7 +273,7 @@ Image decode_png(std::string_view bytes, std::string_view name, const DecodeLimi
   const PngChunks png = read_png_chunks(bytes, name, false);
   const size_t size = packed_bytes(png);
   check_claim(png, name, size);
-  auto raw = std::make_unique_for_overwrite<uint8_t[]>(size);
+  auto raw = std::make_unique_for_overwrite<uint8_t[]>(size + unfilter_margin);
   inflate(png, name, raw.get(), size);
   const RowExpander expander{png, name};
   if (expander.trivial() && !png.interlaced) {

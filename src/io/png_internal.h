@@ -25,8 +25,9 @@ inline uint32_t get_be32(const char* from) {
 }
 
 /// Turns a filtered row of a PNG into its bytes, in place. `above` is the finished row above it,
-/// zeros for the first; a pixel has `pixel_bytes` bytes (at least 1). False when there is no such
-/// filter.
+/// zeros for the first; a pixel has `pixel_bytes` bytes: 1, 2, 3, 4, 6 or 8. Behind both rows
+/// `unfilter_margin` more bytes must be readable. False when there is no such filter.
+constexpr size_t unfilter_margin = 8;
 bool png_unfilter(int filter, uint8_t* row, const uint8_t* above, size_t bytes, size_t pixel_bytes);
 
 /// 16 bytes that are worked on at once; compilers map it to whatever the processor has.
