@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace muster {
+
+/// What a launcher told this process about its place in a job.
+struct RankEnv {
+  int rank = 0;               ///< in [0, world_size)
+  int local_rank = 0;         ///< among the ranks of this host
+  int world_size = 1;         ///< ranks of the job
+  int local_world_size = 1;   ///< ranks of the job on this host
+  std::string master_addr{};  ///< host of the store; "" only when world_size is 1
+  int master_port = 0;        ///< port of the store; 0 only when world_size is 1
+  int store_fd = -1;          ///< listening socket to host the store on; -1: none was passed
+  std::string job{};          ///< names the job, for key prefixes; "" when the launcher gave none
+  bool agent_store = false;   ///< the launcher (torchrun) hosts the store itself
+  bool launched = false;      ///< by Muster's own launcher
+};
+
+/// The environment of Muster's launcher or of torchrun; nothing when there is no RANK, WORLD_SIZE
+/// or LOCAL_RANK, that is, for a process on its own. Without LOCAL_RANK and LOCAL_WORLD_SIZE all
+/// ranks are taken to be on one host. Error of kind `usage` that names the variables when they
+/// contradict each other or are no numbers, `rendezvous` when the socket of MUSTER_STORE_FD is not
+/// open any more.
+std::optional<RankEnv> rank_env();
+
+}  // namespace muster

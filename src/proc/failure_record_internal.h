@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace muster::detail {
+
+/// What a rank says of its failure, on its way to the launcher.
+struct FailureRecord {
+  int code = 1;              ///< the exit code it is about to end with
+  int64_t monotonic_ns = 0;  ///< when it failed, by CLOCK_MONOTONIC
+  std::string message{};
+  std::string phase{};
+  std::string source{};
+  std::string error_file{};  ///< path of the error file; "" when there is none
+};
+
+/// A pipe takes this much at once, whether the launcher reads or not; encode() stays below it.
+constexpr size_t max_record_bytes = 32 * 1024;
+
+/// Long texts are cut.
+std::string encode(const FailureRecord& record);
+
+/// Nothing when `bytes` does not begin with a whole record.
+std::optional<FailureRecord> decode(std::string_view bytes);
+
+/// Nanoseconds of CLOCK_MONOTONIC.
+int64_t monotonic_ns();
+
+/// The error file as interfaces fix it: writes run_dir/errors/rank-K.json and returns its path, or
+/// "" when that fails.
+std::string write_error_file(const std::string& run_dir, int rank, int pid,
+                             const FailureRecord& record);
+
+}  // namespace muster::detail

@@ -1,0 +1,158 @@
+#include "src/proc/verdict_internal.h"
+
+#include <muster/base/error.h>
+#include <muster/base/format.h>
+#include <muster/base/text.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <tuple>
+
+namespace muster::detail {
+
+namespace {
+
+constexpr int peer_lost = static_cast<int>(ErrorKind::peer_lost);
+
+int64_t failed_ns(const RankOutcome& outcome) {
+  return outcome.record ? outcome.record->monotonic_ns : outcome.ended_ns;
+}
+
+// A rank's text on a terminal: no control characters, further lines indented.
+std::string shown(const std::string& text) {
+  std::string out;
+  for (const char c : valid_utf8(text)) {
+    if (c == '\n') {
+      out += "\n  ";
+    } else if ((static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) || c == '\t') {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string first_line(const std::string& text) { return shown(text.substr(0, text.find('\n'))); }
+
+// Its end says nothing of itself: the launcher brought it about, or is still waiting for it.
+bool ended_by_launcher(const RankOutcome& outcome) {
+  return !outcome.ended || (outcome.killed && outcome.signal == SIGKILL) ||
+         (outcome.told_to_stop && outcome.signal == SIGTERM);
+}
+
+std::string root_block(const RankOutcome& root) {
+  std::string text = format("rank {} (pid {}) {}\n", root.rank, root.pid, how_it_ended(root));
+  const auto add = [&text](const char* label, const std::string& value) {
+    if (!value.empty()) {
+      text += format("  {}{}\n", label, shown(value));
+    }
+  };
+  const bool said_why = root.record && !root.record->message.empty();
+  if (!said_why && root.signal == SIGKILL) {
+    add("", "possibly out of memory: the kernel's log (dmesg) says whether it was");
+  }
+  if (root.record) {
+    add("", root.record->message);
+    add("during ", root.record->phase);
+    add("at ", root.record->source);
+    add("error file ", root.record->error_file);
+  }
+  return text;
+}
+
+// One line for a rank that is not the root cause, or "".
+std::string other_line(const RankOutcome& other, const RankOutcome* root) {
+  if (!other.ended) {
+    return format("rank {} (pid {}) has not ended after SIGKILL and is left behind\n", other.rank,
+                  other.pid);
+  }
+  if (!failed_by_itself(other)) {
+    return other.killed && other.signal == SIGKILL
+               ? format("rank {} (pid {}) did not end after SIGTERM and was killed\n", other.rank,
+                        other.pid)
+               : "";
+  }
+  if (code_of(other) == peer_lost) {
+    return format("rank {}: peer lost\n", other.rank);
+  }
+  if (!other.record || other.record->message.empty()) {
+    return format("rank {}: {}\n", other.rank, how_it_ended(other));
+  }
+  if (root != nullptr && root->record && root->record->message == other.record->message) {
+    return format("rank {}: the same error\n", other.rank);
+  }
+  return format("rank {}: {}: {}\n", other.rank, how_it_ended(other),
+                first_line(other.record->message));
+}
+
+const RankOutcome* find_root(std::span<const RankOutcome> outcomes, bool stopping) {
+  const RankOutcome* root = nullptr;
+  // Peer lost is a consequence, and so it comes after all else, whenever it was.
+  const auto key = [](const RankOutcome& outcome) {
+    return std::tuple{code_of(outcome) == peer_lost, failed_ns(outcome), outcome.rank};
+  };
+  for (const auto& outcome : outcomes) {
+    // Ranks do not stop in the same instant, so that some may lose a peer over it.
+    const bool counts = failed_by_itself(outcome) && !(stopping && code_of(outcome) == peer_lost);
+    if (counts && (root == nullptr || key(outcome) < key(*root))) {
+      root = &outcome;
+    }
+  }
+  return root;
+}
+
+}  // namespace
+
+bool is_stop_code(int code) {
+  return code == 128 + SIGHUP || code == 128 + SIGINT || code == 128 + SIGTERM;
+}
+
+std::string signal_name(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name != nullptr ? std::string{"SIG"} + name : format("signal {}", signal);
+}
+
+int code_of(const RankOutcome& outcome) {
+  if (outcome.record && ended_by_launcher(outcome)) {
+    return outcome.record->code;
+  }
+  return outcome.signal != 0 ? 128 + outcome.signal : outcome.exit_code;
+}
+
+std::string how_it_ended(const RankOutcome& outcome) {
+  if (outcome.record && ended_by_launcher(outcome)) {
+    return format("failed with code {}", outcome.record->code);
+  }
+  return outcome.signal != 0 ? "killed by " + signal_name(outcome.signal)
+                             : format("exited with code {}", outcome.exit_code);
+}
+
+bool failed_by_itself(const RankOutcome& outcome) {
+  if (outcome.record) {
+    return true;
+  }
+  if (ended_by_launcher(outcome)) {
+    return false;
+  }
+  const bool stopped_as_told = outcome.told_to_stop && is_stop_code(outcome.exit_code);
+  return outcome.signal != 0 || (outcome.exit_code != 0 && !stopped_as_told);
+}
+
+Verdict judge(std::span<const RankOutcome> outcomes, int stop_signal) {
+  const RankOutcome* root = find_root(outcomes, stop_signal != 0);
+  Verdict verdict;
+  if (root != nullptr) {
+    verdict = {.exit_code = code_of(*root), .text = root_block(*root)};
+  } else if (stop_signal != 0) {
+    verdict = {.exit_code = 128 + stop_signal,
+               .text = format("muster: stopped by {}\n", signal_name(stop_signal))};
+  }
+  for (const auto& outcome : outcomes) {
+    if (&outcome != root) {
+      verdict.text += other_line(outcome, root);
+    }
+  }
+  return verdict;
+}
+
+}  // namespace muster::detail

@@ -1,0 +1,105 @@
+// A rank for the tests of launch: test_proc_rank_program ACTION [ARGUMENT].
+#include <muster/base/check.h>
+#include <muster/proc/launch.h>
+#include <muster/proc/rank_env.h>
+#include <muster/proc/rank_failure.h>
+#include <muster/proc/signals.h>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+[[noreturn]] void fail_with(muster::ErrorKind kind, const std::string& message) {
+  try {
+    muster::fail(kind, "{}", message);
+  } catch (const muster::Error&) {
+    muster::RankFailure failure = muster::describe_failure(std::current_exception());
+    failure.phase = "validate, epoch 0, batch 3";
+    muster::fail_rank(failure);
+  }
+}
+
+int rank() { return muster::rank_env().value_or(muster::RankEnv{}).rank; }
+
+void sleep_long() { std::this_thread::sleep_for(30s); }
+
+void wait_for_stop() {
+  muster::install_stop_signals();
+  std::printf("ready\n");
+  std::fflush(stdout);
+  for (int i = 0; i < 3000 && !muster::stop_requested(); ++i) {
+    std::this_thread::sleep_for(10ms);
+  }
+  std::printf("stopped by %d\n", muster::stop_signal());
+  std::fflush(stdout);
+  std::exit(128 + muster::stop_signal());
+}
+
+const std::map<std::string, std::function<void(const std::string&)>> actions{
+    {"throw", [](const std::string& text) { fail_with(muster::ErrorKind::data, text); }},
+    {"throw-long",
+     [](const std::string&) { fail_with(muster::ErrorKind::data, std::string(1000000, 'x')); }},
+    {"launch-on-own-port",
+     [](const std::string&) {
+       try {
+         muster::launch({"true"}, {.port = muster::rank_env().value().master_port});
+       } catch (const muster::Error& error) {
+         fail_with(error.kind(), error.what());
+       }
+     }},
+    {"mismatch", [](const std::string& text) { fail_with(muster::ErrorKind::mismatch, text); }},
+    {"peer-lost-first",
+     [](const std::string&) {
+       if (rank() == 0) {
+         fail_with(muster::ErrorKind::peer_lost, "peer lost: connection reset by peer\nfrom 1");
+       }
+       std::this_thread::sleep_for(300ms);
+       fail_with(muster::ErrorKind::user, "the loss is not finite");
+     }},
+    {"all-lost",
+     [](const std::string&) { fail_with(muster::ErrorKind::peer_lost, "peer lost: timeout"); }},
+    {"one-after-the-other",
+     [](const std::string&) {
+       // Rank 0 fails 30 ms after rank 1.
+       std::this_thread::sleep_for(rank() == 0 ? 130ms : 100ms);
+       fail_with(muster::ErrorKind::data, rank() == 0 ? "the second" : "the first");
+     }},
+    {"terminate",
+     [](const std::string&) {
+       muster::install_terminate_handler();
+       if (rank() != 1) {
+         sleep_long();
+       }
+       std::thread{[] { muster::fail(muster::ErrorKind::io, "thrown on a thread"); }}.join();
+     }},
+    {"wait-for-stop", [](const std::string&) { wait_for_stop(); }},
+    {"attach-and-sleep",
+     [](const std::string& pid_file) {
+       muster::attach_to_launcher();
+       std::FILE* file = std::fopen(pid_file.c_str(), "w");
+       std::fprintf(file, "%d\n", getpid());
+       std::fclose(file);
+       sleep_long();
+     }},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto action = actions.find(argc > 1 ? argv[1] : "");
+  if (action == actions.end()) {
+    return 2;
+  }
+  action->second(argc > 2 ? argv[2] : "");
+  return 0;
+}
