@@ -106,9 +106,9 @@ TEST(Group, BroadcastGivesTheRootsBytes) {
 
 TEST(Group, ReducesInRankOrder) {
   run_threads(3, [](Group& group) {
-    const std::vector<double> numbers{1e16, 1.0, -1e16};
+    const std::vector<double> numbers{1e16, -1e16, 1.0};
     const std::vector<double> mine{numbers[static_cast<size_t>(group.rank())]};
-    EXPECT_EQ(group.all_reduce(mine, ReduceOp::sum)[0], (1e16 + 1.0) - 1e16);
+    EXPECT_EQ(group.all_reduce(mine, ReduceOp::sum)[0], 1.0);
     EXPECT_EQ(group.all_reduce(mine, ReduceOp::min)[0], -1e16);
     EXPECT_EQ(group.all_reduce(mine, ReduceOp::max)[0], 1e16);
     const std::vector<int64_t> rank{group.rank(), -group.rank()};
@@ -215,10 +215,12 @@ TEST(Group, ACallOnRankZeroOnlyIsFoundByFinishToo) {
   const auto errors = errors_of(3, [](Group& group) {
     group.begin_section("predict", 0);
     group.move_to(1, 0);
+    group.barrier();
     if (group.rank() == 0) group.barrier();
     group.finish();
   });
   expect_all(ErrorKind::mismatch, errors);
+  expect_has(errors[0], "\nrank 0: predict epoch 0, loader 1, round 0, call 2: barrier at ");
   expect_has(errors[0], "\nrank 2: done: finish at ");
 }
 

@@ -1,0 +1,179 @@
+#include <muster/comm/c10d.h>
+
+#include "src/comm/sockets_internal.h"
+
+#include <muster/base/check.h>
+
+#include <ATen/ops/empty.h>
+#include <fcntl.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace muster {
+
+namespace {
+
+using StorePtr = c10::intrusive_ptr<c10d::Store>;
+using GlooPtr = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
+
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  return std::chrono::milliseconds{static_cast<int64_t>(seconds * 1000)};
+}
+
+/// The message without the C++ stack that c10 appends.
+std::string text_of(const std::exception& error) {
+  const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
+  return from_torch != nullptr ? from_torch->what_without_backtrace() : error.what();
+}
+
+StorePtr open_store(const C10dOptions& options, const std::string& master) {
+  c10d::TCPStoreOptions tcp;
+  tcp.port = static_cast<uint16_t>(options.master_port);
+  tcp.isServer = options.rank == 0 && !options.agent_store;
+  tcp.waitWorkers = !options.agent_store;
+  tcp.numWorkers = static_cast<size_t>(options.size);
+  tcp.timeout = milliseconds_of(options.rendezvous_timeout);
+  if (tcp.isServer) {
+    // Left alone, TCPStore listens on all interfaces.
+    const int fd =
+        options.store_fd >= 0 ? options.store_fd : detail::listen_at(master, options.master_port);
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    tcp.masterListenFd = fd;
+  }
+  auto store = c10::make_intrusive<c10d::TCPStore>(master, tcp);
+  return c10::make_intrusive<c10d::PrefixStore>(options.key_prefix, std::move(store));
+}
+
+GlooPtr make_gloo(const StorePtr& store, const std::string& name, const C10dOptions& options,
+                  const std::string& address) {
+  auto gloo_options =
+      c10d::ProcessGroupGloo::Options::create(milliseconds_of(options.rendezvous_timeout));
+  gloo_options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(address));
+  gloo_options->threads = 1;
+  auto gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(
+      c10::make_intrusive<c10d::PrefixStore>(name, store), options.rank, options.size,
+      gloo_options);
+  static_cast<c10d::Backend&>(*gloo).setTimeout(milliseconds_of(options.timeout));
+  return gloo;
+}
+
+class C10dTransport final : public Transport {
+ public:
+  explicit C10dTransport(const C10dOptions& options) : options_{options} {
+    const std::string master = detail::resolve(options.master_addr);
+    address_ = options.one_host || detail::is_loopback(master)
+                   ? "127.0.0.1"
+                   : detail::local_address_towards(master);
+    store_ = open_store(options, master);
+    gloo_ = make_gloo(store_, "control", options, address_);
+  }
+  C10dTransport(const C10dTransport&) = delete;
+  C10dTransport& operator=(const C10dTransport&) = delete;
+  ~C10dTransport() override {
+    // Its destructor would wait for a collective that never ends, until that times out.
+    const std::lock_guard lock{mutex_};
+    if (lost_) static_cast<void>(gloo_.release());
+  }
+
+  [[nodiscard]] int rank() const override { return options_.rank; }
+  [[nodiscard]] int size() const override { return options_.size; }
+
+  std::vector<std::string> exchange(std::string_view mine) override {
+    const std::vector<int64_t> sizes(static_cast<size_t>(size()),
+                                     static_cast<int64_t>(mine.size()));
+    return exchange(mine, sizes);
+  }
+
+  std::vector<std::string> exchange(std::string_view mine,
+                                    std::span<const int64_t> sizes) override {
+    const int64_t largest = *std::max_element(sizes.begin(), sizes.end());
+    std::vector<std::string> all(sizes.size());
+    if (largest == 0) return all;
+    auto input = at::empty({largest}, at::kByte);
+    std::memcpy(input.data_ptr(), mine.data(), mine.size());
+    auto output = at::empty({static_cast<int64_t>(size()) * largest}, at::kByte);
+    all_gather(input, output);
+    const auto* bytes = static_cast<const char*>(output.const_data_ptr());
+    for (size_t r = 0; r < all.size(); ++r) {
+      all[r].assign(bytes + static_cast<int64_t>(r) * largest, static_cast<size_t>(sizes[r]));
+    }
+    return all;
+  }
+
+  void abort(const std::string& reason) override { lose("this rank has given up: " + reason); }
+
+  c10::intrusive_ptr<c10d::ProcessGroup> process_group(const std::string& name) {
+    auto gloo = make_gloo(store_, "further/" + name, options_, address_);
+    auto group = c10::make_intrusive<c10d::ProcessGroup>(store_, rank(), size());
+    group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO, gloo);
+    group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
+    return group;
+  }
+
+ private:
+  void all_gather(at::Tensor& input, at::Tensor& output) {
+    check_not_lost();
+    try {
+      gloo_->_allgather_base(output, input)->wait();
+    } catch (const std::exception& error) {
+      lose("another rank is gone or hangs: " + text_of(error));
+    }
+    check_not_lost();
+  }
+
+  void lose(const std::string& reason) {
+    const std::lock_guard lock{mutex_};
+    if (!lost_) lost_ = reason;
+  }
+
+  void check_not_lost() const {
+    const std::lock_guard lock{mutex_};
+    check(!lost_, ErrorKind::peer_lost, "{}", lost_.value_or(std::string{}));
+  }
+
+  const C10dOptions options_;
+  std::string address_{};
+  StorePtr store_{};
+  GlooPtr gloo_{};
+  mutable std::mutex mutex_{};
+  std::optional<std::string> lost_{};
+};
+
+}  // namespace
+
+Group make_c10d_group(const C10dOptions& options) {
+  check(options.size >= 1 && options.rank >= 0 && options.rank < options.size,
+        "rank {} is no rank of a group of {}", options.rank, options.size);
+  if (options.size == 1) return Group::self();
+  check(options.store_fd >= 0 || (options.master_port > 0 && options.master_port <= UINT16_MAX),
+        "{} is no port for the store of the job; set MASTER_PORT to 1..65535", options.master_port);
+  try {
+    return Group{std::make_unique<C10dTransport>(options), options.group};
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail(ErrorKind::rendezvous,
+         "rank {} of {} did not find the others at {} port {} within {} s: {}", options.rank,
+         options.size, options.master_addr, options.master_port, options.rendezvous_timeout,
+         text_of(error));
+  }
+}
+
+c10::intrusive_ptr<c10d::ProcessGroup> make_process_group(const Group& group,
+                                                          const std::string& name) {
+  auto* transport = dynamic_cast<C10dTransport*>(&group.transport());
+  check(transport != nullptr,
+        "a process group of c10d needs a group that make_c10d_group made, of two ranks or more");
+  return transport->process_group(name);
+}
+
+}  // namespace muster

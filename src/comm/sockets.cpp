@@ -1,0 +1,111 @@
+#include "src/comm/sockets_internal.h"
+
+#include <muster/base/check.h>
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+namespace muster::detail {
+
+namespace {
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const { freeaddrinfo(list); }
+};
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+Addresses addresses_of(const std::string& host, const char* service, int type) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = type;
+  addrinfo* list = nullptr;
+  const int rc = getaddrinfo(host.c_str(), service, &hints, &list);
+  check(rc == 0, ErrorKind::rendezvous,
+        "the master's host '{}' has no address ({}); MASTER_ADDR must be a name or an address that "
+        "this host can look up",
+        host, gai_strerror(rc));
+  return Addresses{list};
+}
+
+std::string text_of(const sockaddr* address, socklen_t length) {
+  std::string text(NI_MAXHOST, '\0');
+  const int rc = getnameinfo(address, length, text.data(), static_cast<socklen_t>(text.size()),
+                             nullptr, 0, NI_NUMERICHOST);
+  check(rc == 0, ErrorKind::rendezvous, "an address cannot be written as text: {}",
+        gai_strerror(rc));
+  text.resize(text.find('\0'));
+  return text;
+}
+
+std::string error_text() { return std::generic_category().message(errno); }
+
+class Socket {
+ public:
+  Socket(int family, int type) : fd_{socket(family, type | SOCK_CLOEXEC, 0)} {
+    check(fd_ >= 0, ErrorKind::rendezvous, "a socket cannot be made: {}", error_text());
+  }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+  ~Socket() {
+    if (fd_ >= 0) close(fd_);
+  }
+  [[nodiscard]] int fd() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+std::string resolve(const std::string& host) {
+  const auto list = addresses_of(host, nullptr, SOCK_STREAM);
+  for (const addrinfo* a = list.get(); a != nullptr; a = a->ai_next) {
+    if (a->ai_family == AF_INET) return text_of(a->ai_addr, a->ai_addrlen);
+  }
+  return text_of(list->ai_addr, list->ai_addrlen);
+}
+
+bool is_loopback(const std::string& address) {
+  in_addr ipv4{};
+  if (inet_pton(AF_INET, address.c_str(), &ipv4) == 1) return (ntohl(ipv4.s_addr) >> 24) == 127;
+  return address == "::1";
+}
+
+std::string local_address_towards(const std::string& remote) {
+  // Connecting a datagram socket only picks the route; any port does.
+  const auto list = addresses_of(remote, "9", SOCK_DGRAM);
+  const Socket probe{list->ai_family, SOCK_DGRAM};
+  sockaddr_storage local{};
+  socklen_t length = sizeof local;
+  auto* address = reinterpret_cast<sockaddr*>(&local);
+  const bool ok = connect(probe.fd(), list->ai_addr, list->ai_addrlen) == 0 &&
+                  getsockname(probe.fd(), address, &length) == 0;
+  check(ok, ErrorKind::rendezvous, "no interface of this host leads to the master at {}: {}",
+        remote, error_text());
+  return text_of(address, length);
+}
+
+int listen_at(const std::string& address, int port) {
+  const auto list = addresses_of(address, std::to_string(port).c_str(), SOCK_STREAM);
+  Socket listener{list->ai_family, SOCK_STREAM};
+  const int on = 1;
+  constexpr int backlog = 1024;
+  const bool ok = setsockopt(listener.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+                  bind(listener.fd(), list->ai_addr, list->ai_addrlen) == 0 &&
+                  listen(listener.fd(), backlog) == 0;
+  check(ok, ErrorKind::rendezvous,
+        "rank 0 cannot listen at {} port {}: {}; MASTER_ADDR must be an address of rank 0's host "
+        "and MASTER_PORT a free port",
+        address, port, error_text());
+  return listener.release();
+}
+
+}  // namespace muster::detail

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+namespace muster::detail {
+
+/// The first IPv4 address of a host name, or the first IPv6 one where it has none, as text. Error
+/// of kind `rendezvous` when it has no address.
+std::string resolve(const std::string& host);
+
+/// Whether an address that `resolve` gave is of this host alone.
+bool is_loopback(const std::string& address);
+
+/// The address of this host from which `remote` is reached. Sends nothing.
+std::string local_address_towards(const std::string& remote);
+
+/// A socket that listens at that address only; closed on exec. Error of kind `rendezvous`.
+int listen_at(const std::string& address, int port);
+
+}  // namespace muster::detail
