@@ -51,12 +51,12 @@ std::string totals(const track::ReportStage& stage) {
 std::string header_html(const std::string& name, const track::ReportData& data) {
   std::string out =
       "<header><p class=\"over\">Muster run</p><h1>" + track::shown_text(name) + "</h1>\n<nav>";
+  if (!data.curves.empty()) {
+    out += format("<a href=\"#curves\"><span>curves</span> <b>{}</b></a>\n", data.curves.size());
+  }
   for (const auto& stage : data.stages) {
     out += format("<a href=\"#{}\"><span>{}</span> {}</a>\n", escape_html(stage.name),
                   escape_html(stage.name), totals(stage));
-  }
-  if (!data.curves.empty()) {
-    out += format("<a href=\"#curves\"><span>curves</span> <b>{}</b></a>\n", data.curves.size());
   }
   return out + "</nav></header>\n";
 }
@@ -67,7 +67,7 @@ std::string stage_html(const track::ReportStage& stage, const std::filesystem::p
       format("<section id=\"{}\"><h2>{}</h2>\n", escape_html(stage.name), escape_html(stage.name));
   out += track::metrics_part(stage.metrics);
   for (const auto& table : stage.tables) {
-    out += track::table_part(stage.name, table);
+    out += track::table_part(stage, table);
   }
   return out + track::gallery_part(stage, media, budget) + "</section>\n";
 }
@@ -80,11 +80,10 @@ void write_report(const std::filesystem::path& run_dir) {
       std::filesystem::absolute(run_dir / "x").parent_path().lexically_normal().filename().string();
   const std::string script{track::report_script()};
   track::PictureBudget budget;
-  std::string body = header_html(name, data) + "<main>\n";
+  std::string body = header_html(name, data) + "<main>\n" + track::curves_part(data.curves);
   for (const auto& stage : data.stages) {
     body += stage_html(stage, run_dir / "media", budget);
   }
-  body += track::curves_part(data.curves);
   if (budget.left_out > 0) {
     body += format(
         "<p class=\"note\">{} pictures are not on this page; they lie in the run folder.</p>\n",

@@ -63,7 +63,8 @@ std::vector<ReportStage> read_results(const std::filesystem::path& path) {
   }
   try {
     const auto results = Json::parse(*text);
-    for (const auto& [name, body] : results.items()) {
+    for (const auto& [name, body] : results.get_ref<const Json::object_t&>()) {
+      static_cast<void>(body.get_ref<const Json::object_t&>());  // throws where it is no object
       stages.push_back(stage_of(name, body));
     }
   } catch (const Json::exception& error) {
@@ -131,6 +132,17 @@ void read_tables(const std::filesystem::path& folder, std::vector<ReportStage>& 
   }
 }
 
+/// Tables in the order in which the metrics name them (NAME/COLUMN), others after them.
+void order_tables(ReportStage& stage) {
+  const auto place = [&](const ReportTable& table) {
+    return std::find_if(
+        stage.metrics.begin(), stage.metrics.end(),
+        [&](const ReportMetric& metric) { return metric.name.starts_with(table.name + "/"); });
+  };
+  std::stable_sort(stage.tables.begin(), stage.tables.end(),
+                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
+}
+
 std::vector<ReportCurve> read_curves(const std::filesystem::path& path) {
   std::vector<ReportCurve> curves;
   const auto text = read_file_if_there(path);
@@ -165,6 +177,9 @@ ReportData read_report_data(const std::filesystem::path& run_dir) {
   ReportData data{.stages = read_results(run_dir / "results.json"),
                   .curves = read_curves(run_dir / "metrics.csv")};
   read_tables(run_dir / "tables", data.stages);
+  for (auto& stage : data.stages) {
+    order_tables(stage);
+  }
   return data;
 }
 

@@ -5,6 +5,7 @@
 #include <muster/base/text.h>
 
 #include <algorithm>
+#include <set>
 
 namespace muster::track {
 
@@ -27,9 +28,11 @@ std::string picture_html(const ReportImage& image, const std::filesystem::path& 
   }
   budget.bytes_left -= png->size();
   return format(
-      "<button type=\"button\" class=\"zoom\"><img alt=\"{}\" width=\"{}\" height=\"{}\" "
+      "<button type=\"button\" class=\"zoom\"><img class=\"{}\" alt=\"{}\" width=\"{}\" "
+      "height=\"{}\" "
       "loading=\"lazy\" decoding=\"async\" src=\"data:image/png;base64,{}\"></button>",
-      escape_html(image.caption), image.width, image.height, base64(*png));
+      std::max(image.width, image.height) < 128 ? "small" : "", escape_html(image.caption),
+      image.width, image.height, base64(*png));
 }
 
 std::string figure_html(const ReportImage& image, bool with_key, const std::filesystem::path& media,
@@ -58,6 +61,7 @@ std::string gallery_part(const ReportStage& stage, const std::filesystem::path& 
   const bool several_keys = differs(&ReportImage::key);
   const bool several_steps = differs(&ReportImage::step);
   const auto labels = sample_labels(stage);
+  std::set<int64_t> anchored;  // a sample may be shown at several steps
   std::string out = format("<h3>Images</h3><p class=\"note\">{} in the order of the data set",
                            stage.images.size());
   out += several_keys ? ".</p>" : ", key " + shown_text(stage.images.front().key) + ".</p>";
@@ -67,10 +71,11 @@ std::string gallery_part(const ReportStage& stage, const std::filesystem::path& 
     const std::string index = std::to_string(first.index);
     const auto label = labels.find(first.index);
     out += format(
-        "<section class=\"sample\" id=\"{}\"><h4><span class=\"index\">{}</span>{}{}</h4>"
+        "<section class=\"sample\"{}><h4><span class=\"index\">{}</span>{}{}</h4>"
         "<div class=\"figures\">\n",
-        sample_anchor(stage.name, index), index,
-        label == labels.end() ? "" : " " + shown_text(label->second),
+        anchored.insert(first.index).second ? " id=\"" + sample_anchor(stage.name, index) + "\""
+                                            : "",
+        index, label == labels.end() ? "" : " " + shown_text(label->second),
         several_steps ? format(" <span class=\"key\">step {}</span>", first.step) : "");
     for (; i < stage.images.size() && stage.images[i].index == first.index &&
            stage.images[i].step == first.step;

@@ -26,8 +26,8 @@ std::string base64(std::string_view bytes);
 /// trimap/unknown/sad), the others one by one; then all of them by full name with every digit.
 std::string metrics_part(const std::vector<ReportMetric>& metrics);
 
-/// The rows of `table`, the worst first.
-std::string table_part(const std::string& stage, const ReportTable& table);
+/// The rows of `table`, one of the stage's, the worst first.
+std::string table_part(const ReportStage& stage, const ReportTable& table);
 
 /// Each curve over the steps, as inline SVG.
 std::string curves_part(const std::vector<ReportCurve>& curves);

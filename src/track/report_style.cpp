@@ -78,12 +78,13 @@ details[open] summary { margin-bottom: .6rem; }
 .sample:target { border-color: var(--accent); box-shadow: 0 0 0 1px var(--accent); }
 .index { display: inline-block; min-width: 1.7em; margin-right: .3rem; padding: 0 .4em; border-radius: 5px;
   background: var(--tint); color: var(--soft); text-align: center; font-variant-numeric: tabular-nums; }
-.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(10rem, 100%), 1fr)); gap: .8rem; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(10rem, 100%), 1fr)); gap: .8rem; }
 .figures figure { margin: 0; min-width: 0; }
 .zoom { all: unset; display: flex; justify-content: center; align-items: center; height: 11rem; width: 100%;
   background: var(--tint); border-radius: 6px; overflow: hidden; cursor: zoom-in; }
 .zoom:focus-visible { outline: 2px solid var(--accent); }
 .zoom img { display: block; max-width: 100%; max-height: 100%; width: auto; height: auto; object-fit: contain; }
+.zoom .small { width: 100%; height: 100%; image-rendering: pixelated; }
 .absent { display: grid; place-items: center; height: 11rem; border: 1px dashed var(--line); border-radius: 6px;
   color: var(--soft); font-size: .85rem; }
 figcaption { margin-top: .35rem; font-size: .84rem; overflow-wrap: anywhere; }
@@ -93,6 +94,11 @@ dialog { width: 100vw; height: 100vh; max-width: none; max-height: none; padding
   background: rgb(12 13 15 / .94); color: #e8e8e8; text-align: center; cursor: zoom-out; }
 dialog img { width: 100%; height: calc(100vh - 7rem); object-fit: contain; }
 dialog p { margin: .8rem 0 0; overflow-wrap: anywhere; }
+@media (max-width: 40rem) {
+  th, td, .samples th button { padding: .35rem .5rem; }
+  table { font-size: .82rem; }
+  td { max-width: 7rem; }
+}
 @media print { .tall { max-height: none; } .sample, .curve { break-inside: avoid; } }
 )css";
 }

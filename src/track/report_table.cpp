@@ -78,9 +78,20 @@ std::string head_html(const ReportTable& table, std::optional<size_t> worst) {
   return out + "</tr></thead>";
 }
 
+/// The sample's index, as a link to its images where the stage has some.
+std::string index_cell(const ReportStage& stage, const std::string& index) {
+  const std::string text = escape_html(index);
+  const bool pictured =
+      std::any_of(stage.images.begin(), stage.images.end(),
+                  [&](const ReportImage& image) { return std::to_string(image.index) == index; });
+  return format(
+      "<td class=\"num\" data-v=\"{}\">{}</td>", text,
+      pictured ? format("<a href=\"#{}\">{}</a>", sample_anchor(stage.name, index), text) : text);
+}
+
 }  // namespace
 
-std::string table_part(const std::string& stage, const ReportTable& table) {
+std::string table_part(const ReportStage& stage, const ReportTable& table) {
   const auto worst = worst_column(table);
   const auto order = worst_first(table, worst);
   double most = 0;
@@ -97,13 +108,13 @@ std::string table_part(const std::string& stage, const ReportTable& table) {
   if (shown < order.size()) {
     out += format("; {} of them shown", shown);
   }
-  out += format(". <code>tables/{}-{}.csv</code></p>", escape_html(stage), escape_html(table.name));
+  out += format(". <code>tables/{}-{}.csv</code></p>", escape_html(stage.name),
+                escape_html(table.name));
   out += "<div class=\"scroll tall\"><table class=\"samples\">" + head_html(table, worst) +
          "<tbody>\n";
   for (size_t i = 0; i < shown; ++i) {
     const auto& row = table.rows[order[i]];
-    out += format("<tr><td class=\"num\" data-v=\"{}\"><a href=\"#{}\">{}</a></td>",
-                  escape_html(row[0]), sample_anchor(stage, row[0]), escape_html(row[0]));
+    out += "<tr>" + index_cell(stage, row[0]);
     for (size_t column = 1; column < row.size(); ++column) {
       out += cell_html(row[column], table.is_number[column], column == worst, most);
     }
