@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <map>
 #include <string>
 
 namespace muster {
@@ -18,10 +17,7 @@ namespace {
 using nlohmann::json;
 using test::Grid;
 
-const std::map<std::string, MattingProfile> profiles{{"dim", MattingProfile::dim},
-                                                     {"gca", MattingProfile::gca},
-                                                     {"matlab", MattingProfile::matlab},
-                                                     {"p3m", MattingProfile::p3m}};
+constexpr auto profiles = enum_names(MattingProfile{});
 
 json vectors() {
   std::ifstream file{test::tests_dir() / "matting" / "vectors.json"};
@@ -69,7 +65,7 @@ TEST(MattingVectors, GiveTheirIntegersAndDoublesInEveryProfile) {
     const auto truth = grid(vector.at("gt"));
     const auto trimap = grid(vector.at("trimap"));
     for (const auto& [profile, value] : profiles) {
-      SCOPED_TRACE(name + " " + profile);
+      SCOPED_TRACE(testing::Message() << name << ' ' << profile);
       const auto errors = matting_errors(prediction.view(), truth.view(), trimap.view(),
                                          {.profile = value}, workspace);
       const auto& expected = vector.at("expect").at(profile);
@@ -89,7 +85,7 @@ TEST(MattingVectors, GiveTheirLevelMapInEveryProfile) {
     const auto truth = grid(vector.at("gt"));
     const int width = prediction.width;
     for (const auto& [profile, value] : profiles) {
-      SCOPED_TRACE(name + " " + profile);
+      SCOPED_TRACE(testing::Message() << name << ' ' << profile);
       Connectivity connectivity;
       connectivity.begin(width, prediction.height);
       for (int y = 0; y < prediction.height; ++y) {

@@ -2,9 +2,11 @@
 
 #include <muster/matting/picture.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace muster {
 
@@ -31,6 +33,13 @@ enum class MattingProfile {
   /// divided by 10.
   p3m,
 };
+
+/// The profiles by name, for options and arguments.
+constexpr auto enum_names(MattingProfile) {
+  return std::array{std::pair{"dim", MattingProfile::dim}, std::pair{"gca", MattingProfile::gca},
+                    std::pair{"matlab", MattingProfile::matlab},
+                    std::pair{"p3m", MattingProfile::p3m}};
+}
 
 struct MattingOptions {
   MattingProfile profile = MattingProfile::dim;  ///< which convention
