@@ -1,5 +1,6 @@
 // A rank for the tests of launch: test_proc_rank_program ACTION [ARGUMENT].
 #include <muster/base/check.h>
+#include <muster/base/files.h>
 #include <muster/proc/launch.h>
 #include <muster/proc/rank_env.h>
 #include <muster/proc/rank_failure.h>
@@ -33,6 +34,35 @@ int rank() { return muster::rank_env().value_or(muster::RankEnv{}).rank; }
 
 void sleep_long() { std::this_thread::sleep_for(30s); }
 
+// Returns when every rank of the job has come here, so that a slow start of one does not count.
+void meet(const std::string& prefix) {
+  const auto env = muster::rank_env().value();
+  muster::write_file_atomically(prefix + std::to_string(env.rank), "here");
+  for (int other = 0; other < env.world_size; ++other) {
+    while (!muster::read_file_if_there(prefix + std::to_string(other))) {
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+}
+
+bool has_ended(const std::string& pid) {
+  const auto stat = muster::read_file_if_there("/proc/" + pid + "/stat");
+  return !stat || stat->find(") Z ") != std::string::npos;
+}
+
+// Rank 0 fails as soon as rank 1 has ended.
+void one_after_the_other(const std::string& pid_file) {
+  if (rank() == 1) {
+    muster::write_file_atomically(pid_file, std::to_string(getpid()));
+    fail_with(muster::ErrorKind::data, "the first");
+  }
+  auto pid = muster::read_file_if_there(pid_file);
+  for (; !pid || !has_ended(*pid); pid = muster::read_file_if_there(pid_file)) {
+    std::this_thread::sleep_for(1ms);
+  }
+  fail_with(muster::ErrorKind::data, "the second");
+}
+
 void wait_for_stop() {
   muster::install_stop_signals();
   std::printf("ready\n");
@@ -57,7 +87,11 @@ const std::map<std::string, std::function<void(const std::string&)>> actions{
          fail_with(error.kind(), error.what());
        }
      }},
-    {"mismatch", [](const std::string& text) { fail_with(muster::ErrorKind::mismatch, text); }},
+    {"mismatch",
+     [](const std::string& prefix) {
+       meet(prefix);
+       fail_with(muster::ErrorKind::mismatch, "ranks disagree");
+     }},
     {"peer-lost-first",
      [](const std::string&) {
        if (rank() == 0) {
@@ -67,13 +101,11 @@ const std::map<std::string, std::function<void(const std::string&)>> actions{
        fail_with(muster::ErrorKind::user, "the loss is not finite");
      }},
     {"all-lost",
-     [](const std::string&) { fail_with(muster::ErrorKind::peer_lost, "peer lost: timeout"); }},
-    {"one-after-the-other",
-     [](const std::string&) {
-       // Rank 0 fails 30 ms after rank 1.
-       std::this_thread::sleep_for(rank() == 0 ? 130ms : 100ms);
-       fail_with(muster::ErrorKind::data, rank() == 0 ? "the second" : "the first");
+     [](const std::string& prefix) {
+       meet(prefix);
+       fail_with(muster::ErrorKind::peer_lost, "peer lost: timeout");
      }},
+    {"one-after-the-other", one_after_the_other},
     {"terminate",
      [](const std::string&) {
        muster::install_terminate_handler();

@@ -38,7 +38,8 @@ TEST(RootCause, IsNotTheRankThatLostAPeer) {
 }
 
 TEST(RootCause, IsPeerLostOnlyWhenNothingElseIs) {
-  const auto job = run_job({rank_program(), "all-lost"}, {.ranks = 2});
+  const muster::test::TempFolder folder;
+  const auto job = run_job({rank_program(), "all-lost", folder / "rank-"}, {.ranks = 2});
   EXPECT_EQ(job.exit_code, 75);
   EXPECT_TRUE(has(job.err, "peer lost: timeout"));
   EXPECT_TRUE(matches(job.err, "rank [01] [^\n]*75\n(  [^\n]*\n)+rank [01]: peer lost\n"));
@@ -46,7 +47,8 @@ TEST(RootCause, IsPeerLostOnlyWhenNothingElseIs) {
 
 TEST(RootCause, IsTheEarlierOfTwoCloseFailures) {
   for (int i = 0; i < 5; ++i) {
-    const auto job = run_job({rank_program(), "one-after-the-other"}, {.ranks = 2});
+    const muster::test::TempFolder folder;
+    const auto job = run_job({rank_program(), "one-after-the-other", folder / "pid"}, {.ranks = 2});
     EXPECT_EQ(job.exit_code, 65);
     EXPECT_TRUE(matches(job.err,
                         "rank 1 \\(pid [0-9]+\\) exited with code 65\n"
@@ -56,7 +58,8 @@ TEST(RootCause, IsTheEarlierOfTwoCloseFailures) {
 }
 
 TEST(RootCause, IsPrintedOnceWhenAllRanksSayTheSame) {
-  const auto job = run_job({rank_program(), "mismatch", "ranks disagree"}, {.ranks = 3});
+  const muster::test::TempFolder folder;
+  const auto job = run_job({rank_program(), "mismatch", folder / "rank-"}, {.ranks = 3});
   EXPECT_EQ(job.exit_code, 70);
   const size_t first = job.err.find("ranks disagree");
   ASSERT_NE(first, std::string::npos);

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace muster::app {
+
+/// One subcommand of `muster`. `run` gets what follows its name and returns the exit code; an Error
+/// that it throws is printed by main.
+struct Subcommand {
+  const char* name;
+  const char* summary;
+  int (*run)(const std::vector<std::string>& arguments);
+};
+
+int launch_command(const std::vector<std::string>& arguments);
+
+/// All of them, in the order of `muster --help`. A new one is a source and a line here.
+inline constexpr Subcommand subcommands[] = {
+    {"launch", "start and supervise the ranks of a program", launch_command},
+};
+
+}  // namespace muster::app
