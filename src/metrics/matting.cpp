@@ -90,13 +90,17 @@ MattingErrors errors_of(const Sample& sample, const MattingMetricOptions& option
 }
 
 void add_cells(std::vector<Cell>& cells, const std::optional<RegionErrors>& region) {
-  cells.push_back(region ? Cell{static_cast<double>(region->n)} : Cell{});
+  const size_t end = cells.size() + 5;
+  if (region) {
+    cells.emplace_back(static_cast<double>(region->n));
+  }
   if (region && region->values) {
     const auto& values = *region->values;
-    cells.insert(cells.end(), {values.sad, values.mse, values.grad, values.conn});
-  } else {
-    cells.resize(cells.size() + 4);
+    for (const double value : {values.sad, values.mse, values.grad, values.conn}) {
+      cells.emplace_back(value);
+    }
   }
+  cells.resize(end);
 }
 
 std::vector<Cell> row_of(const Sample& sample, const MattingMetricOptions& options,
