@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-/// Starts real processes for tests. The parent stays without threads of its own, and nothing is forked after torch
-/// has made any: children are executed anew.
+/// Starts real processes for tests. The parent stays without threads of its own, and nothing is
+/// forked after torch has made any: children are executed anew.
 namespace muster::test {
 
 /// A listening socket on loopback.
