@@ -9,11 +9,11 @@
 #include <muster/base/error.h>
 #include <muster/base/files.h>
 #include <muster/io/tensor_image.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <limits>
 
+#include "support/temp_folder.h"
 #include "tests/io/picture_support.h"
 
 namespace muster {
@@ -38,20 +38,13 @@ std::string refusal_of(const at::Tensor& image) {
 
 class TensorImageFile : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        std::filesystem::temp_directory_path() / ("muster_images_" + std::to_string(getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::filesystem::path save(const std::string& name, const std::string& bytes) {
-    write_file_atomically(folder_ / name, bytes);
+    write_file_atomically(folder_ / name, bytes, Durability::process);
     return folder_ / name;
   }
 
  private:
-  std::filesystem::path folder_;
+  test::TempFolder folder_;
 };
 
 TEST(TensorImage, WritesBytesAsTheyAreInEveryShape) {
