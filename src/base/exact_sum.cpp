@@ -63,14 +63,11 @@ uint64_t divide(Limbs& limbs, uint64_t n) {
 
 /// The 64 bits of `limbs` from bit `start` on.
 uint64_t bits_from(const Limbs& limbs, size_t start) {
-  uint64_t bits = 0;
-  for (size_t i = 0; i < 3; ++i) {
-    const size_t limb = start / 32 + i;
-    const uint64_t value = limb < kLimbs ? limbs[limb] : 0;
-    const auto shift = static_cast<unsigned>(start % 32);
-    bits |= i == 0 ? value >> shift : value << (32 * i - shift);
-  }
-  return bits;
+  const auto limb = [&](size_t i) -> uint64_t { return i < kLimbs ? limbs[i] : 0; };
+  const size_t first = start / 32;
+  const uint64_t bits = limb(first) | (limb(first + 1) << 32U);
+  const size_t shift = start % 32;
+  return shift == 0 ? bits : (bits >> shift) | (limb(first + 2) << (64 - shift));
 }
 
 bool any_bit_below(const Limbs& limbs, size_t end) {

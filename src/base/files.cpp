@@ -76,7 +76,7 @@ std::string read_open_file(const Descriptor& file, const fs::path& path, uint64_
     if (filled == content.size()) {
       // One byte more than expected, so that the end shows without growing; /proc says 0 of all
       // sizes.
-      const uint64_t step =
+      const auto step =
           std::max<uint64_t>({expected > filled ? expected - filled : 0, filled, 4095});
       content.resize(filled + std::min(step, max_bytes - filled) + 1);
     }
@@ -117,23 +117,20 @@ class PartFile {
     }
   }
 
-  void commit() {
-    int synced = 0;
-    do {
-      synced = fsync(file_.get());
-    } while (synced != 0 && errno == EINTR);
-    if (synced != 0 &&
-        errno != EINVAL) {  // EINVAL: what lies there has no fsync, a pipe for example
-      fail_with(ErrorKind::io, "write", target_, errno);
+  void commit(Durability durability) {
+    if (durability == Durability::power_cut) {
+      sync();
     }
     if (rename(part_.c_str(), target_.c_str()) != 0) {
       fail_with(output_kind(errno), "create", target_, errno);
     }
     part_.clear();
-    // The new name survives a power cut only with its folder; not every file system can do that.
-    const Descriptor folder{open_retrying(folder_of(target_), O_RDONLY | O_DIRECTORY)};
-    if (folder.is_open()) {
-      fsync(folder.get());
+    if (durability == Durability::power_cut) {
+      // The new name survives a power cut only with its folder; not every file system can do that.
+      const Descriptor folder{open_retrying(folder_of(target_), O_RDONLY | O_DIRECTORY)};
+      if (folder.is_open()) {
+        fsync(folder.get());
+      }
     }
   }
 
@@ -142,6 +139,17 @@ class PartFile {
   }
 
  private:
+  void sync() {
+    int synced = 0;
+    do {
+      synced = fsync(file_.get());
+    } while (synced != 0 && errno == EINTR);
+    if (synced != 0 &&
+        errno != EINVAL) {  // EINVAL: what lies there has no fsync, a pipe for example
+      fail_with(ErrorKind::io, "write", target_, errno);
+    }
+  }
+
   int create() {
     std::random_device random;
     int fd = -1;
@@ -172,7 +180,7 @@ void copy_bytes(const fs::path& source, const fs::path& target) {
   while (const size_t got = read_some(from, source, buffer.data(), buffer.size())) {
     to.append(std::string_view{buffer}.substr(0, got));
   }
-  to.commit();
+  to.commit(Durability::power_cut);
 }
 
 }  // namespace
@@ -196,11 +204,12 @@ std::optional<std::string> read_file_if_there(const fs::path& path) {
   return read_open_file(file, path, uint64_t{1} << 32U);
 }
 
-void write_file_atomically(const fs::path& path, std::string_view content) {
+void write_file_atomically(const fs::path& path, std::string_view content,
+                           Durability durability) {
   make_folder(PartFile::folder_of(path));
   PartFile file{path};
   file.append(content);
-  file.commit();
+  file.commit(durability);
 }
 
 void link_or_copy(const fs::path& source, const fs::path& target) {

@@ -30,7 +30,7 @@ constexpr uint64_t scramble(uint64_t z) {
 double portable_log(double x) {
   const auto bits = std::bit_cast<uint64_t>(x);
   int exponent = static_cast<int>(bits >> 52U) - 1023;
-  double mantissa = std::bit_cast<double>((bits & 0xfffffffffffffU) | (uint64_t{1023} << 52U));
+  auto mantissa = std::bit_cast<double>((bits & 0xfffffffffffffU) | (uint64_t{1023} << 52U));
   if (mantissa > std::numbers::sqrt2) {
     mantissa *= 0.5;
     ++exponent;
@@ -47,7 +47,7 @@ double portable_log(double x) {
 
 /// Cosine of 2 pi `turn` for `turn` in [0, 1).
 double portable_cos_turn(double turn) {
-  const int quarter = static_cast<int>(turn * 4 + 0.5);
+  const int quarter = (static_cast<int>(turn * 8) + 1) / 2;
   const double angle = (turn - quarter * 0.25) * 2 * std::numbers::pi;
   const double square = angle * angle;
   double cosine = 0;

@@ -27,6 +27,9 @@ BigInteger BigInteger::times(uint64_t factor) const {
   BigInteger product;
   for (unsigned part = 0; part < 4; ++part) {
     const uint64_t small = factor >> (16 * part) & 0xffffU;
+    if (small == 0) {
+      continue;
+    }
     BigInteger row;
     uint64_t carry = 0;
     for (size_t i = 0; i < digits_.size() || carry != 0; ++i) {

@@ -63,6 +63,7 @@ TEST(ThreadPool, RunsAsManyTasksAtOnceAsItHasThreads) {
   ThreadPool pool{3};
   std::barrier meeting{3};
   std::vector<std::future<void>> tasks;
+  tasks.reserve(3);
   for (int i = 0; i < 3; ++i) {
     tasks.push_back(pool.submit([&] { meeting.arrive_and_wait(); }));
   }
@@ -119,6 +120,7 @@ TEST(ThreadPool, TakesTasksFromManyThreads) {
   {
     ThreadPool pool{2, 1};
     std::vector<std::thread> producers;
+    producers.reserve(4);
     for (int i = 0; i < 4; ++i) {
       producers.emplace_back([&] {
         for (int k = 0; k < 200; ++k) {
