@@ -15,10 +15,17 @@ std::string read_file(const std::filesystem::path& path, uint64_t max_bytes = ui
 /// The whole file, or nothing when there is none.
 std::optional<std::string> read_file_if_there(const std::filesystem::path& path);
 
-/// Writes by way of a temporary file beside it, fsync and rename: a reader sees the old content or
+/// What a written file survives.
+enum class Durability {
+  process,    ///< the end of this process
+  power_cut,  ///< that of the machine too: fsync of the file and its folder
+};
+
+/// Writes by way of a temporary file beside it and rename: a reader sees the old content or
 /// the new. Makes missing folders. Error of kind `output` (cannot be created) or `io` (cannot be
 /// written).
-void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+void write_file_atomically(const std::filesystem::path& path, std::string_view content,
+                           Durability durability = Durability::power_cut);
 
 /// Makes `target` name the bytes of `source`: a hard link where the file system allows it, else a
 /// copy. Does nothing when `target` is there already. Makes missing folders; errors as for reading
