@@ -140,8 +140,9 @@ int run_listeners(Group& group) {
 
 int run(const std::string& scenario) {
   const std::map<std::string, std::function<int(Group&)>> scenarios{
-      {"programs", run_programs},   {"large", run_large},   {"killed", run_killed},
-      {"listeners", run_listeners}, {"leaves", run_leaves}, {"gives up", run_gives_up},
+      {"programs", run_programs},           {"large", run_large},   {"killed", run_killed},
+      {"listeners", run_listeners},         {"leaves", run_leaves}, {"gives up", run_gives_up},
+      {"further group", run_further_group},
   };
   Group group = make_c10d_group(options_of_environment());
   return scenarios.at(scenario)(group);
