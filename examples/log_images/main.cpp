@@ -4,6 +4,7 @@
 
 #include <muster/muster.h>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/rot90.h>

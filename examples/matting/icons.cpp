@@ -4,6 +4,7 @@
 #include <muster/base/random.h>
 #include <muster/io/tensor_image.h>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/where.h>
@@ -62,7 +63,9 @@ class Icons final : public muster::Dataset<Photo> {
     const auto front = crop(icon, height, width, rng);
     const auto back = crop(photo, height, width, rng).to(at::kFloat);
 
-    Photo sample{.dataset_name = photo_path.stem().string(), .image_name = icon_path.stem().string()};
+    Photo sample;
+    sample.dataset_name = photo_path.stem().string();
+    sample.image_name = icon_path.stem().string();
     sample.alpha = front[3].contiguous();
     const auto alpha = sample.alpha.to(at::kFloat) / 255;
     const auto colour = front.slice(0, 0, 3).to(at::kFloat);

@@ -8,6 +8,7 @@
 
 #include <muster/muster.h>
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/where.h>
 
 #include <filesystem>
@@ -29,7 +30,7 @@ struct DataOptions {
   std::string icons = "/usr/share/icons/Adwaita/512x512";  // PNG icons with an alpha channel
   std::string photographs = "";  // astronaut, chelsea, coffee and rocket; "" is the build's own folder
   int64_t band = 10;             // half width of the trimap's unknown band, pixels
-  int64_t num_workers = 1;       // threads that load samples
+  int num_workers = 1;           // threads that load samples
 };
 
 struct Matte {
@@ -85,8 +86,8 @@ class GuidedMatting : public muster::Module<Photo, Matte> {
   }
 
   matting::GuidedFilterOptions filter_;
-  muster::MattingMetric errors_;
-  muster::MattingMetric trimap_errors_;
+  muster::MattingMetric errors_{{.truth_range = muster::AlphaRange::byte}};
+  muster::MattingMetric trimap_errors_{{.truth_range = muster::AlphaRange::byte}};
 };
 
 /// The photographs lie beside the programs' folder in the build.

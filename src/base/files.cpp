@@ -204,8 +204,7 @@ std::optional<std::string> read_file_if_there(const fs::path& path) {
   return read_open_file(file, path, uint64_t{1} << 32U);
 }
 
-void write_file_atomically(const fs::path& path, std::string_view content,
-                           Durability durability) {
+void write_file_atomically(const fs::path& path, std::string_view content, Durability durability) {
   make_folder(PartFile::folder_of(path));
   PartFile file{path};
   file.append(content);

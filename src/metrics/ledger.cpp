@@ -1,22 +1,18 @@
 #include <muster/base/check.h>
+#include <muster/metrics/aggregate.h>
 #include <muster/metrics/ledger.h>
 #include <muster/value/convert.h>
 #include <muster/value/value.h>
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 
 namespace muster {
 
 namespace {
 
-/// NaN wins, as it does in a sum.
 double extreme_of(double left, double right, ReduceFx reduce) {
-  if (std::isnan(left) || std::isnan(right)) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
-  return reduce == ReduceFx::min ? std::min(left, right) : std::max(left, right);
+  return reduce == ReduceFx::min ? lower(left, right) : upper(left, right);
 }
 
 Value moment_value(const Moment& moment) {
@@ -266,15 +262,9 @@ std::vector<LoggedText> Ledger::texts() const {
 
 std::vector<Table> Ledger::tables() const {
   std::vector<Table> out;
+  out.reserve(tables_.size());
   for (const auto& [name, table] : tables_) {
     out.push_back(table);
-    auto& rows = out.back().rows;
-    std::stable_sort(rows.begin(), rows.end(),
-                     [](const auto& left, const auto& right) { return left.index < right.index; });
-    for (size_t i = 1; i < rows.size(); ++i) {
-      check(rows[i - 1].index != rows[i].index,
-            "the table {} has two rows for sample {}; log one row a sample", name, rows[i].index);
-    }
   }
   return out;
 }

@@ -2,7 +2,9 @@
 #include "step_state_internal.h"
 #include "sync_internal.h"
 
+#include <muster/base/format.h>
 #include <muster/base/random.h>
+#include <muster/metrics/metric.h>
 
 #include <c10/core/GradMode.h>
 

@@ -7,6 +7,8 @@
 
 #include <utility>
 
+#include <ATen/ops/_to_copy.h>
+
 namespace muster {
 
 ImageSpool::ImageSpool(std::filesystem::path folder, int threads)
@@ -17,14 +19,16 @@ void ImageSpool::add(const at::Tensor& image, LoggedImage entry) {
     make_folder(folder_);
   }
   const auto path = folder_ / format("{:08}.png", count_++);
-  entries_.push_back(pool_.submit([pixels = to_pixels(image), path, entry]() mutable {
-    const std::string png = encode_png(pixels.view());
-    write_file(path, png);
-    entry.record.width = pixels.width;
-    entry.record.height = pixels.height;
+  const at::Tensor copy = at::_to_copy(image.detach(), at::TensorOptions{}.device(at::kCPU));
+  entries_.push_back(pool_.submit([copy, path, entry = std::move(entry)]() mutable {
+    PngInfo info;
+    const std::string png = encode_png(copy, {}, &info);
+    write_file_atomically(path, png, Durability::process);
+    entry.record.width = info.width;
+    entry.record.height = info.height;
     entry.record.sha256 = sha256_hex(png);
     entry.record.file = path.string();
-    return entry;
+    return std::move(entry);
   }));
 }
 

@@ -15,6 +15,7 @@ Group job_group(double timeout) {
                           .master_port = env->master_port,
                           .store_fd = env->store_fd,
                           .agent_store = env->agent_store,
+                          .one_host = env->local_world_size == env->world_size,
                           .key_prefix = env->job,
                           .timeout = timeout});
 }

@@ -33,8 +33,8 @@ void RunWriter::open_loggers() {
   }
   opened_ = true;
   loggers_.push_back(make_csv_logger({.run_dir = run_dir_}));
-  loggers_.push_back(make_wandb_logger({.run_dir = run_dir_, .project = options_.project}));
-  loggers_.push_back(make_tensorboard_logger({.run_dir = run_dir_}));
+  loggers_.push_back(make_wandb_logger({.dir = run_dir_, .project = options_.project}));
+  loggers_.push_back(make_tensorboard_logger({.dir = run_dir_ / "tensorboard"}));
   if (config_.is_dict()) {
     for (const auto& logger : loggers_) {
       logger->log_hyperparameters(to_json(config_));

@@ -177,7 +177,7 @@ void Step::log_text(std::string_view key, std::string_view text) {
 
 void Step::save_prediction(int64_t index, std::string_view name, const at::Tensor& image) {
   const auto path = std::filesystem::path{run_dir()} / "predictions" / prediction_file_name(index, name);
-  write_file_atomically(path, encode_png(image));
+  write_file_atomically(path, encode_png(image), Durability::process);
 }
 
 }  // namespace muster

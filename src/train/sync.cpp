@@ -2,10 +2,10 @@
 
 #include <muster/base/check.h>
 #include <muster/metrics/metric.h>
+#include <muster/metrics/table_metric.h>
 #include <muster/value/value.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace muster {
 
@@ -20,23 +20,29 @@ void add_value(Values& values, std::string name, std::optional<double> value) {
   values.emplace_back(std::move(name), value);
 }
 
-/// The mean of each number column of a table that was logged row by row.
-void add_column_means(Values& values, const Table& table) {
-  for (size_t column = 0; column < table.columns.size(); ++column) {
-    ExactSum sum;
-    int64_t count = 0;
-    bool is_text = false;
-    for (const auto& row : table.rows) {
-      if (const auto* number = std::get_if<double>(&row.cells[column])) {
-        sum.add(*number);
-        ++count;
-      }
-      is_text = is_text || std::holds_alternative<std::string>(row.cells[column]);
-    }
-    if (!is_text) {
-      add_value(values, table.name + "/" + table.columns[column],
-                count > 0 ? std::optional{sum.mean(count)} : std::nullopt);
-    }
+/// A table that was logged row by row is a metric of its own: rows by index, and the mean of each number column.
+TableMetric table_metric(const Table& table) {
+  std::vector<TableColumn> columns;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    const bool is_text = std::any_of(table.rows.begin(), table.rows.end(), [i](const auto& row) {
+      return std::holds_alternative<std::string>(row.cells[i]);
+    });
+    columns.push_back({table.columns[i], is_text ? TableColumn::Kind::text : TableColumn::Kind::mean});
+  }
+  TableMetric metric{std::move(columns)};
+  for (const auto& row : table.rows) {
+    metric.update(row.index, row.cells);
+  }
+  return metric;
+}
+
+void add_result(EpochResult& result, const std::string& name, MetricResult computed) {
+  for (auto& [value_name, value] : computed.values) {
+    add_value(result.report.metrics, value_name.empty() ? name : name + "/" + value_name, value);
+  }
+  for (auto& table : computed.tables) {
+    table.name = table.name.empty() ? name : name + "-" + table.name;
+    result.tables.push_back(std::move(table));
   }
 }
 
@@ -77,22 +83,13 @@ EpochResult sync_epoch(Group& group, const Ledger& mine,
   for (auto& [name, value] : all.values()) {
     add_value(result.report.metrics, name, value);
   }
-  result.tables = all.tables();
-  for (const auto& table : result.tables) {
-    add_column_means(result.report.metrics, table);
+  for (const auto& table : all.tables()) {
+    add_result(result, table.name, table_metric(table).compute());
   }
   for (size_t i = 0; i < metrics.size(); ++i) {
     const auto& [name, metric] = metrics[i];
-    if (!merge_metric(*metric, ranks, i)) {
-      continue;
-    }
-    MetricResult computed = metric->compute();
-    for (auto& [value_name, value] : computed.values) {
-      add_value(result.report.metrics, value_name.empty() ? name : name + "/" + value_name, value);
-    }
-    for (auto& table : computed.tables) {
-      table.name = table.name.empty() ? name : name + "-" + table.name;
-      result.tables.push_back(std::move(table));
+    if (merge_metric(*metric, ranks, i)) {
+      add_result(result, name, metric->compute());
     }
   }
   for (auto& image : all.images()) {

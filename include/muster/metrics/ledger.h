@@ -75,7 +75,7 @@ class Ledger {
   /// By (step, loader, sample, hook, call, place in the call).
   [[nodiscard]] std::vector<LoggedImage> images() const;
   [[nodiscard]] std::vector<LoggedText> texts() const;
-  /// Rows sorted by index. Error of kind `usage` when a sample has two rows.
+  /// By name; rows in no order.
   [[nodiscard]] std::vector<Table> tables() const;
 
  private:

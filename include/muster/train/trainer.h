@@ -38,18 +38,18 @@ class Trainer {
   /// One epoch over the loader (or several: then values logged in batches get the suffix /dataloader_idx_N). The
   /// report is equal on every rank.
   template <typename S, typename O>
-  Report validate(Module<S, O>& module, const LoaderList<S>& loaders) {
+  Report validate(Module<S, O>& module, const std::type_identity_t<LoaderList<S>>& loaders) {
     TypedPass<Stage::validate, S, O> pass{module, loaders};
     return evaluate(pass);
   }
   template <typename S, typename O>
-  Report test(Module<S, O>& module, const LoaderList<S>& loaders) {
+  Report test(Module<S, O>& module, const std::type_identity_t<LoaderList<S>>& loaders) {
     TypedPass<Stage::test, S, O> pass{module, loaders};
     return evaluate(pass);
   }
   /// Outputs in data-set order on the ranks that `to` names, empty on the others.
   template <typename S, typename O>
-  std::vector<O> predict(Module<S, O>& module, const LoaderList<S>& loaders,
+  std::vector<O> predict(Module<S, O>& module, const std::type_identity_t<LoaderList<S>>& loaders,
                          ReturnPredictions to = ReturnPredictions::all) {
     TypedPass<Stage::predict, S, O> pass{module, loaders, to != ReturnPredictions::none};
     evaluate(pass);

@@ -148,7 +148,7 @@ class TypedPass final : public Pass {
   std::vector<const Loader<S>*> loaders_;
   bool keep_outputs_;
   int64_t loader_ = 0;
-  std::optional<typename Loader<S>::Epoch> epoch_;
+  std::optional<Epoch<S>> epoch_;
   std::optional<Batch<S>> batch_;
   std::vector<KeyedOutput> outputs_;
 };
