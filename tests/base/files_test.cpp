@@ -107,6 +107,14 @@ TEST(WriteFileAtomically, LeavesTheFileAlone) {
   EXPECT_EQ(names_in(folder / "a/b"), std::vector<std::string>{"file.txt"});
 }
 
+TEST(WriteFileAtomically, ReplacesAFileThatNeedNotSurviveAPowerCut) {
+  const TempFolder folder;
+  write_file_atomically(folder / "a/file.txt", "one", Durability::process);
+  write_file_atomically(folder / "a/file.txt", "two", Durability::process);
+  EXPECT_EQ(read_file(folder / "a/file.txt"), "two");
+  EXPECT_EQ(names_in(folder / "a"), std::vector<std::string>{"file.txt"});
+}
+
 TEST(WriteFileAtomically, TakesTheLongestNameOfTheFileSystem) {
   const TempFolder folder;
   const std::string name(255, 'n');

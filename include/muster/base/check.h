@@ -13,7 +13,7 @@ namespace detail {
 template <typename... Args>
 struct Message {
   template <typename Text>
-    requires std::is_convertible_v<const Text&, fmt::string_view>
+  requires std::is_convertible_v<const Text&, fmt::string_view>
   consteval Message(const Text& text,  // NOLINT(google-explicit-constructor): a literal becomes one
                     std::source_location place = std::source_location::current())
       : pattern{text}, where{place} {}

@@ -6,8 +6,8 @@
 
 namespace muster {
 
-/// What went wrong, as far as a caller or a shell must tell it apart. The value is the exit code of a
-/// process that ends because of it.
+/// What went wrong, as far as a caller or a shell must tell it apart. The value is the exit code of
+/// a process that ends because of it.
 enum class ErrorKind : int {
   user = 1,         ///< an exception of the user's code, or a non-finite loss
   usage = 2,        ///< wrong arguments, configuration or call
@@ -19,8 +19,8 @@ enum class ErrorKind : int {
   peer_lost = 75,   ///< another rank is gone; never the root cause
 };
 
-/// The one exception that Muster throws. `what()` is the message alone: what was expected, what was found,
-/// and what to do.
+/// The one exception that Muster throws. `what()` is the message alone: what was expected, what was
+/// found, and what to do.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message,

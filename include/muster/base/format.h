@@ -6,7 +6,8 @@
 
 namespace muster {
 
-/// Formats without pulling the formatting code into the caller; `args` are those of `fmt::make_format_args`.
+/// Formats without pulling the formatting code into the caller; `args` are those of
+/// `fmt::make_format_args`.
 std::string vformat(fmt::string_view pattern, fmt::format_args args);
 
 /// fmt::format for numbers, texts, characters and bools. The pattern is checked when compiled.

@@ -7,20 +7,22 @@
 
 namespace muster {
 
-/// The shortest text that reads back as the same double, as std::to_chars writes it; a non-finite one is
-/// NaN, Infinity or -Infinity without quotes.
+/// The shortest text that reads back as the same double, as std::to_chars writes it; a non-finite
+/// one is NaN, Infinity or -Infinity without quotes.
 std::string shortest(double value);
 
-/// `text` as a JSON string with its quotes. Control characters are escaped, and so are `<`, `>` and `&`
-/// (as \u003c), so that the result can stand in an HTML page; bytes that are not UTF-8 become U+FFFD.
+/// `text` as a JSON string with its quotes. Control characters are escaped, and so are `<`, `>` and
+/// `&` (as \u003c), so that the result can stand in an HTML page; bytes that are not UTF-8 become
+/// U+FFFD.
 std::string json_string(std::string_view text);
 
-/// Writes JSON in the order of the calls, with doubles as `shortest` gives them (a JSON library would
-/// choose its own form). Not thread-safe. Misuse, such as a value without a key in an object, is an Error.
+/// Writes JSON in the order of the calls, with doubles as `shortest` gives them (a JSON library
+/// would choose its own form). Not thread-safe. Misuse, such as a value without a key in an object,
+/// is an Error.
 class JsonWriter {
  public:
-  /// How a non-finite double is written: quoted in files that must be JSON, bare where W&B's own tools
-  /// write them bare.
+  /// How a non-finite double is written: quoted in files that must be JSON, bare where W&B's own
+  /// tools write them bare.
   enum class NonFinite { quoted, bare };
 
   /// `indent` spaces a level; 0 writes one line.
