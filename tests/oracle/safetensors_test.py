@@ -1,0 +1,55 @@
+"""A file of every type, and a Linear's state_dict, written by Python's safetensors, copied by Muster, read back."""
+import os
+import subprocess
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+
+COPY = os.path.join(os.environ["MUSTER_BIN"], "copy_tensors")
+TYPES = ["bool", "uint8", "int8", "int16", "uint16", "float16", "bfloat16", "int32", "uint32", "float32", "float64",
+         "int64", "uint64", "float8_e4m3fn", "float8_e5m2", "complex64"]
+
+
+def bits(tensor):
+    return tensor.dtype, tensor.shape, tensor.contiguous().flatten().view(torch.uint8).tolist()
+
+
+def copied(tensors, metadata):
+    save_file(tensors, "in.safetensors", metadata)
+    subprocess.run([COPY, "in.safetensors", "out.safetensors"], check=True)
+    back = load_file("out.safetensors")
+    assert set(back) == set(tensors)
+    for name, tensor in tensors.items():
+        assert bits(back[name]) == bits(tensor), name
+    with safe_open("out.safetensors", "pt") as file:
+        assert file.metadata() == metadata
+    return back
+
+
+torch.manual_seed(1)
+every = {}
+for name in TYPES:
+    values = (torch.rand(3, 5) * 2).to(getattr(torch, name))
+    every |= {f"{name}.matrix": values, f"{name}.scalar": values[0, 0].clone(), f"{name}.empty": values[:0].clone()}
+copied(every, {"format": "pt", "text": "<ü\"\n\u202e>"})
+
+linear = torch.nn.Linear(4, 2)
+twin = torch.nn.Linear(4, 2)
+twin.load_state_dict(copied(linear.state_dict(), {"format": "pt"}))
+x = torch.rand(3, 4)
+assert torch.equal(linear(x), twin(x))
+
+# What one reader refuses, the other does too.
+with open("in.safetensors", "rb") as file:
+    whole = file.read()
+for cut in [0, 7, 8, 40, len(whole) - 1]:
+    with open("cut.safetensors", "wb") as file:
+        file.write(whole[:cut])
+    code = subprocess.run([COPY, "cut.safetensors", "none"], stderr=subprocess.PIPE, text=True)
+    assert code.returncode == 65 and "cut.safetensors" in code.stderr, (cut, code)
+    try:
+        load_file("cut.safetensors")
+    except SafetensorError:
+        continue
+    raise AssertionError(f"Python reads {cut} of {len(whole)} bytes")
