@@ -72,17 +72,25 @@ double Value::as_double() const {
                   : get_as<double>(data_, "float", kind());
 }
 
-const std::string& Value::as_string() const { return get_as<std::string>(data_, "string", kind()); }
+const std::string& Value::as_string() const& { return get_as<std::string>(data_, "string", kind()); }
 
-const at::Tensor& Value::as_tensor() const { return get_as<at::Tensor>(data_, "tensor", kind()); }
+const at::Tensor& Value::as_tensor() const& { return get_as<at::Tensor>(data_, "tensor", kind()); }
 
-const Value::List& Value::as_list() const { return get_as<List>(data_, "list", kind()); }
+const Value::List& Value::as_list() const& { return get_as<List>(data_, "list", kind()); }
 
-const Value::Dict& Value::as_dict() const { return get_as<Dict>(data_, "dict", kind()); }
+const Value::Dict& Value::as_dict() const& { return get_as<Dict>(data_, "dict", kind()); }
 
-Value::List& Value::as_list() { return get_as<List>(data_, "list", kind()); }
+Value::List& Value::as_list() & { return get_as<List>(data_, "list", kind()); }
 
-Value::Dict& Value::as_dict() { return get_as<Dict>(data_, "dict", kind()); }
+Value::Dict& Value::as_dict() & { return get_as<Dict>(data_, "dict", kind()); }
+
+std::string Value::as_string() && { return std::as_const(*this).as_string(); }
+
+at::Tensor Value::as_tensor() && { return std::as_const(*this).as_tensor(); }
+
+Value::List Value::as_list() && { return std::move(as_list()); }
+
+Value::Dict Value::as_dict() && { return std::move(as_dict()); }
 
 const Value* Value::find(std::string_view key) const {
   return entry(std::get_if<Dict>(&data_), key);

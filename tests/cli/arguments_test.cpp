@@ -51,7 +51,7 @@ TEST(Arguments, TheCommandLineWinsOverTheFile) {
 TEST(Arguments, AnUnknownNameBringsTheClosestOne) {
   EXPECT_TRUE(has(message_of({"validate", "--trainer.limit_val_batchs", "2"}), "trainer.limit_val_batches"));
   EXPECT_TRUE(has(message_of({"validate", "--device", "2"}), "--devices"));
-  EXPECT_TRUE(has(message_of({"validate", "--trainr.devices", "2"}), "--trainer.devices"));
+  EXPECT_TRUE(has(message_of({"validate", "--trainr.devices", "2"}), "--devices"));
   EXPECT_TRUE(has(message_of({"validate", "--limit_val_batches", "2"}), "--trainer.limit_val_batches"));
   EXPECT_TRUE(has(message_of({"validat"}), "validate"));
   EXPECT_TRUE(has(message_of({"validate", "--xyzzy", "2"}), "unknown option --xyzzy"));

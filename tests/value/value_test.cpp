@@ -104,4 +104,16 @@ TEST(Tensor, IsDescribedAsInPython) {
   EXPECT_EQ(muster::dtype_name(at::kComplexDouble), "complex128");
 }
 
+TEST(Value, ATemporaryGivesItsContentAwayInsteadOfAReferenceIntoIt) {
+  int64_t sum = 0;
+  for (const auto& item : Value{Value::List{1, 2, 3}}.as_list()) {
+    sum += item.as_int();
+  }
+  EXPECT_EQ(sum, 6);
+  static_assert(!std::is_reference_v<decltype(Value{}.as_list())>);
+  static_assert(!std::is_reference_v<decltype(Value{}.as_dict())>);
+  static_assert(!std::is_reference_v<decltype(Value{}.as_string())>);
+  static_assert(!std::is_reference_v<decltype(Value{}.as_tensor())>);
+}
+
 }  // namespace

@@ -48,12 +48,17 @@ class Value {
   [[nodiscard]] bool as_bool() const;
   [[nodiscard]] int64_t as_int() const;
   [[nodiscard]] double as_double() const;
-  [[nodiscard]] const std::string& as_string() const;
-  [[nodiscard]] const at::Tensor& as_tensor() const;
-  [[nodiscard]] const List& as_list() const;
-  [[nodiscard]] const Dict& as_dict() const;
-  List& as_list();
-  Dict& as_dict();
+  [[nodiscard]] const std::string& as_string() const&;
+  [[nodiscard]] const at::Tensor& as_tensor() const&;
+  [[nodiscard]] const List& as_list() const&;
+  [[nodiscard]] const Dict& as_dict() const&;
+  List& as_list() &;
+  Dict& as_dict() &;
+  /// Of a temporary the content itself, so that `for (auto& x : from_bytes(b).as_list())` is safe.
+  [[nodiscard]] std::string as_string() &&;
+  [[nodiscard]] at::Tensor as_tensor() &&;
+  [[nodiscard]] List as_list() &&;
+  [[nodiscard]] Dict as_dict() &&;
 
   /// The value under `key` of a dict, or null pointer when there is none (or this is no dict).
   [[nodiscard]] const Value* find(std::string_view key) const;
