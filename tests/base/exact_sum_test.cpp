@@ -243,6 +243,18 @@ TEST(ExactSumPacking, RejectsEveryTruncation) {
   }
 }
 
+TEST(ExactSumPacking, RejectsCountsInAnotherForm) {
+  const auto taken = [](std::string_view bytes) {
+    return error_of([&] { ExactSum::unpack(bytes); }).kind() != ErrorKind::data;
+  };
+  std::string_view good{"\2\0\1\0\0", 5};
+  EXPECT_EQ(ExactSum::unpack(good), sum_of({kNan}));
+  EXPECT_FALSE(taken({"\2\0\x81\0\0\0", 6}));  // 1 in two bytes
+  EXPECT_FALSE(taken({"\2\0\0\0\0", 5}));      // counts that are all zero
+  EXPECT_FALSE(taken("\2" + std::string(1, '\0') + std::string(9, '\xff') + "\2" + "\1\1"));
+  EXPECT_FALSE(taken("\2" + std::string(1, '\0') + std::string(30, '\xff')));
+}
+
 TEST(ExactSumPacking, TakesOnlyWhatPackWrites) {
   std::mt19937_64 random{2};
   const std::string good = sum_of({kNan, 1e-5, -1e10, kInfinity}).pack();
