@@ -7,7 +7,7 @@ run=runs/demo
 program=build/release/bin/matting
 
 # Done already, by this build: only show it again.
-if [ ! -f "$run/report.html" ] || [ "$program" -nt "$run/report.html" ]; then
+if ! grep -q '"predict"' "$run/results.json" 2>/dev/null || [ "$program" -nt "$run/results.json" ]; then
   rm -rf "$run"
   "$program" validate --devices 2 --run_dir "$run"
   "$program" predict --devices 2 --run_dir "$run"
@@ -20,11 +20,11 @@ metrics = results["validate"]["metrics"]
 print(f"\n{results['validate']['samples']} images validated, {results['predict']['samples']} predicted, "
       f"{len(results['predict']['images'])} images logged. Mean over images:\n")
 names = ["sad", "mse", "grad", "conn"]
-print(f"{'':26}" + "".join(f"{n.upper():>10}" for n in names))
+print(" " * 34 + "".join(f"{n.upper():>10}" for n in names))
 for prefix, label in (("val", "guided filter"), ("trimap", "trimap taken as alpha")):
     for region in ("unknown", "all"):
         row = "".join(f"{metrics[f'{prefix}/{region}/{n}']:10.4f}" for n in names)
-        print(f"{label + ', ' + region if region == 'all' else label + ', unknown':26}"[:34].ljust(34) + row)
+        print(f"{label + ', ' + region + ' region' * (region == 'unknown'):34}" + row)
 P
 cat <<TEXT
 

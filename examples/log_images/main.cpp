@@ -1,4 +1,5 @@
-// Each rank predicts some of the slices of a volume and logs them; all of them are in the run, once each.
+// Each rank predicts some of the slices of a volume and logs them; all of them are in the run, once
+// each.
 //
 //   log_images predict --devices 2 [--model.when batch|epoch]
 
@@ -61,7 +62,8 @@ class Smoother : public muster::Module<Slice, Prediction> {
   std::vector<Prediction> predict_step(const Batch& batch, muster::Step& /*step*/) override {
     std::vector<Prediction> predictions;
     for (const auto& [index, sample] : batch.indexed()) {
-      const auto output = at::avg_pool2d(sample.gt.unsqueeze(0), {5, 5}, {1, 1}, {2, 2}, false, false);
+      const auto output =
+          at::avg_pool2d(sample.gt.unsqueeze(0), {5, 5}, {1, 1}, {2, 2}, false, false);
       predictions.push_back({sample.gt, output.squeeze(0), sample.axis, sample.slice});
     }
     return predictions;

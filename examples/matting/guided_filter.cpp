@@ -18,13 +18,17 @@ at::Tensor window_sums(const at::Tensor& values, int64_t radius) {
   for (const int64_t dim : {0, 1}) {
     const int64_t size = sums.size(dim);
     const int64_t reach = std::min(radius, size - 1);
-    // One zero before, and the total repeated behind, so that both ends of a window can be looked up.
+    // One zero before, and the total repeated behind, so that both ends of a window can be looked
+    // up.
     const auto running = sums.cumsum(dim);
     const std::array<int64_t, 4> before = dim == 0 ? std::array<int64_t, 4>{0, 0, reach + 1, 0}
                                                    : std::array<int64_t, 4>{reach + 1, 0, 0, 0};
     const auto padded = at::constant_pad_nd(running, before);
     const auto total = running.slice(dim, size - 1, size);
-    const auto upper = at::cat({running.slice(dim, reach, size), total.expand(dim == 0 ? at::IntArrayRef{reach, sums.size(1)} : at::IntArrayRef{sums.size(0), reach})}, dim);
+    const auto upper = at::cat({running.slice(dim, reach, size),
+                                total.expand(dim == 0 ? at::IntArrayRef{reach, sums.size(1)}
+                                                      : at::IntArrayRef{sums.size(0), reach})},
+                               dim);
     sums = upper - padded.slice(dim, 0, size);
   }
   return sums;
@@ -66,9 +70,10 @@ at::Tensor guided_filter(const at::Tensor& image, const at::Tensor& input,
   const auto i_gb = rb * rg - rr * gb;
   const auto i_bb = rr * gg - rg * rg;
   const auto determinant = rr * i_rr + rg * i_rg + rb * i_rb;
-  const std::array<at::Tensor, 3> slope{(i_rr * cross[0] + i_rg * cross[1] + i_rb * cross[2]) / determinant,
-                                        (i_rg * cross[0] + i_gg * cross[1] + i_gb * cross[2]) / determinant,
-                                        (i_rb * cross[0] + i_gb * cross[1] + i_bb * cross[2]) / determinant};
+  const std::array<at::Tensor, 3> slope{
+      (i_rr * cross[0] + i_rg * cross[1] + i_rb * cross[2]) / determinant,
+      (i_rg * cross[0] + i_gg * cross[1] + i_gb * cross[2]) / determinant,
+      (i_rb * cross[0] + i_gb * cross[1] + i_bb * cross[2]) / determinant};
   auto offset = mean_target;
   for (int64_t c = 0; c < 3; ++c) {
     offset = offset - slope[c] * means[c];

@@ -32,7 +32,8 @@ std::vector<fs::path> icons_by_name(const fs::path& folder) {
   std::sort(found.begin(), found.end(),
             [](const auto& left, const auto& right) { return left.stem() < right.stem(); });
   muster::check(found.size() >= 6, muster::ErrorKind::data,
-                "{} holds {} PNG icons and at least 6 are needed; install adwaita-icon-theme or give --data.icons",
+                "{} holds {} PNG icons and at least 6 are needed; install adwaita-icon-theme or "
+                "give --data.icons",
                 folder.string(), found.size());
   return found;
 }
@@ -104,9 +105,10 @@ at::Tensor trimap_of(const at::Tensor& alpha, int64_t band) {
 std::shared_ptr<const muster::Dataset<Photo>> icons_on_photographs(const IconOptions& options,
                                                                    Split split) {
   for (const auto* name : photographs) {
-    muster::check(fs::is_regular_file(options.photographs / name), muster::ErrorKind::data,
-                  "{} holds no {}; `make build` puts the photographs there, or give --data.photographs",
-                  options.photographs.string(), name);
+    muster::check(
+        fs::is_regular_file(options.photographs / name), muster::ErrorKind::data,
+        "{} holds no {}; `make build` puts the photographs there, or give --data.photographs",
+        options.photographs.string(), name);
   }
   std::vector<fs::path> mine;
   const auto all = icons_by_name(options.icons);

@@ -24,17 +24,20 @@ struct Photo {
 enum class Split { train, val, test };
 
 struct IconOptions {
-  std::filesystem::path icons{};        ///< folder with PNG icons that have an alpha channel
-  std::filesystem::path photographs{};  ///< folder with astronaut.png, chelsea.png, coffee.png and rocket.jpg
-  int64_t band = 10;                    ///< half width of the trimap's unknown band, pixels
+  std::filesystem::path icons{};  ///< folder with PNG icons that have an alpha channel
+  std::filesystem::path
+      photographs{};  ///< folder with astronaut.png, chelsea.png, coffee.png and rocket.jpg
+  int64_t band = 10;  ///< half width of the trimap's unknown band, pixels
 };
 
-/// Icons of one split, each before one of four photographs, cropped so that sizes differ. Icons go to splits by
-/// their names, about 50, 12 and 12 of 74. Error of kind `data` when a folder lacks its pictures.
+/// Icons of one split, each before one of four photographs, cropped so that sizes differ. Icons go
+/// to splits by their names, about 50, 12 and 12 of 74. Error of kind `data` when a folder lacks
+/// its pictures.
 std::shared_ptr<const muster::Dataset<Photo>> icons_on_photographs(const IconOptions& options,
                                                                    Split split);
 
-/// 255 where alpha is 255 all around, 0 where it is 0 all around, 128 between: erosion by a square of 2 * band + 1.
+/// 255 where alpha is 255 all around, 0 where it is 0 all around, 128 between: erosion by a square
+/// of 2 * band + 1.
 at::Tensor trimap_of(const at::Tensor& alpha, int64_t band);
 
 }  // namespace matting

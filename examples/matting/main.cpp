@@ -1,5 +1,5 @@
-// Image matting on several processes: four metrics for the unknown region and the whole image, of every image, once
-// each; mattes as PNG; truth and output of every image in the run.
+// Image matting on several processes: four metrics for the unknown region and the whole image, of
+// every image, once each; mattes as PNG; truth and output of every image in the run.
 //
 //   matting validate|predict --devices 2 --run_dir runs/demo
 
@@ -28,9 +28,10 @@ struct ModelOptions {
 
 struct DataOptions {
   std::string icons = "/usr/share/icons/Adwaita/512x512";  // PNG icons with an alpha channel
-  std::string photographs = "";  // astronaut, chelsea, coffee and rocket; "" is the build's own folder
-  int64_t band = 10;             // half width of the trimap's unknown band, pixels
-  int num_workers = 1;           // threads that load samples
+  std::string photographs =
+      "";               // astronaut, chelsea, coffee and rocket; "" is the build's own folder
+  int64_t band = 10;    // half width of the trimap's unknown band, pixels
+  int num_workers = 1;  // threads that load samples
 };
 
 struct Matte {
@@ -73,7 +74,9 @@ class GuidedMatting : public muster::Module<Photo, Matte> {
       const at::Tensor& alpha = mattes[place++].alpha;
       const std::string name = photo.dataset_name + "-" + photo.image_name;
       step.save_prediction(index, name, alpha);
-      step.log_image("mattes", {photo.alpha, alpha}, {.captions = {"gt " + name, "output " + name}});
+      step.log_image("photos", {photo.image}, {.captions = {name}});
+      step.log_image("mattes", {photo.alpha, alpha},
+                     {.captions = {"gt " + name, "output " + name}});
     }
   }
 
@@ -95,7 +98,8 @@ std::filesystem::path photographs(const DataOptions& data) {
   if (!data.photographs.empty()) {
     return data.photographs;
   }
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "data" / "photographs";
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "data" /
+         "photographs";
 }
 
 }  // namespace
@@ -103,7 +107,8 @@ std::filesystem::path photographs(const DataOptions& data) {
 int main(int argc, char** argv) {
   return muster::run(argc, argv, [](muster::Cli& cli) {
     const auto [model, data] = cli.options<ModelOptions, DataOptions>();
-    muster::check(model.name == "guided_filter", "model.name: expected guided_filter, found {}", model.name);
+    muster::check(model.name == "guided_filter", "model.name: expected guided_filter, found {}",
+                  model.name);
     const matting::IconOptions icons{data.icons, photographs(data), data.band};
     const auto loader = [&, workers = data.num_workers](Split split) {
       return muster::Loader<Photo>{matting::icons_on_photographs(icons, split),

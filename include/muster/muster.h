@@ -1,6 +1,7 @@
 #pragma once
 
-/// Everything a program needs. Sources that need less include less: this header pulls in torch/nn/module.h.
+/// Everything a program needs. Sources that need less include less: this header pulls in
+/// torch/nn/module.h.
 
 #include <muster/cli/cli.h>
 #include <muster/comm/gather.h>

@@ -45,7 +45,9 @@ bool among(const Names& names, std::string_view name) {
     }
   }
   check(!nearest.empty(),
-        "unknown option --{}; options are --trainer.KEY, --model.KEY, --data.KEY, and those of --help", option);
+        "unknown option --{}; options are --trainer.KEY, --model.KEY, --data.KEY, and those of "
+        "--help",
+        option);
   fail(ErrorKind::usage, "unknown option --{}; did you mean --{}?", option, nearest);
 }
 
@@ -114,7 +116,8 @@ class Parser {
       const std::vector<std::string> names(commands.begin(), commands.end());
       const std::string nearest = closest_name(argument, names);
       fail(ErrorKind::usage, "unknown command {}; {}", argument,
-           nearest.empty() ? "commands are validate, test and predict" : "did you mean " + nearest + "?");
+           nearest.empty() ? "commands are validate, test and predict"
+                           : "did you mean " + nearest + "?");
     }
     check(result_.command.empty(), "two commands, {} and {}; run them one after the other",
           result_.command, argument);
@@ -162,8 +165,8 @@ class Parser {
     if (config.is_null()) {
       config = Value::Dict{};
     }
-    check(config.is_dict(), "{}: expected sections (trainer, model, data), found a {}", config_file_,
-          config.kind());
+    check(config.is_dict(), "{}: expected sections (trainer, model, data), found a {}",
+          config_file_, config.kind());
     for (const auto& [key, value] : config.as_dict()) {
       if (!among(sections, key) && key != "ckpt_path") {
         const std::vector<std::string> known{"trainer", "model", "data", "ckpt_path"};
@@ -191,11 +194,12 @@ Invocation parse_arguments(const std::string& program, const std::vector<std::st
 
 TrainerOptions trainer_options(const Invocation& invocation) {
   TrainerOptions options;
-  if (const Value* trainer = invocation.config.find("trainer"); trainer != nullptr && !trainer->is_null()) {
+  if (const Value* trainer = invocation.config.find("trainer");
+      trainer != nullptr && !trainer->is_null()) {
     update_from_value(options, *trainer, "trainer");
   }
-  check(options.devices >= 1 && options.devices <= 1024, "trainer.devices: expected 1 to 1024, found {}",
-        options.devices);
+  check(options.devices >= 1 && options.devices <= 1024,
+        "trainer.devices: expected 1 to 1024, found {}", options.devices);
   if (options.run_dir.empty()) {
     options.run_dir = "runs/" + invocation.program;
   }
@@ -204,7 +208,8 @@ TrainerOptions trainer_options(const Invocation& invocation) {
 
 std::string usage_text(const std::string& program) {
   return "usage: " + program +
-         " validate|test|predict [--config FILE.yaml] [--ckpt_path PATH|best|last] [--print_config] [--help]\n"
+         " validate|test|predict [--config FILE.yaml] [--ckpt_path PATH|best|last] "
+         "[--print_config] [--help]\n"
          "       [--trainer.KEY VALUE ...] [--model.KEY VALUE ...] [--data.KEY VALUE ...]\n"
          "       [--devices N] [--run_dir DIR] [--seed N] [--threads N|auto]";
 }

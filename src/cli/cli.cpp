@@ -40,7 +40,8 @@ const std::string& Cli::command() const { return state_->invocation.command; }
 std::string Cli::ckpt_path() const {
   const std::string& given = state_->invocation.ckpt_path;
   if (given == "best" || given == "last") {
-    return (std::filesystem::path{state_->options.run_dir} / "checkpoints" / (given + ".ckpt")).string();
+    return (std::filesystem::path{state_->options.run_dir} / "checkpoints" / (given + ".ckpt"))
+        .string();
   }
   return given;
 }

@@ -10,7 +10,7 @@ namespace muster {
 
 /// A command line, read and merged with its YAML file.
 struct Invocation {
-  std::string program{};    ///< name without folders
+  std::string program{};  ///< name without folders
   std::string command{};
   std::string ckpt_path{};  ///< as given; "" when not
   bool help = false;
@@ -19,8 +19,8 @@ struct Invocation {
   Value config{};
 };
 
-/// Reads arguments (without the program's name before them). Error of kind `usage` for what is no option, with the
-/// closest known one.
+/// Reads arguments (without the program's name before them). Error of kind `usage` for what is no
+/// option, with the closest known one.
 Invocation parse_arguments(const std::string& program, const std::vector<std::string>& arguments);
 
 /// The trainer's options of an invocation, run_dir resolved.

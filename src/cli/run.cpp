@@ -22,10 +22,11 @@ void mention_idle_cores(const TrainerOptions& options, int64_t ranks) {
   const int cores = cores_for_rank(1);
   const int64_t busy = options.threads.count * ranks;
   if (options.threads.count > 0 && busy < cores) {
-    std::fprintf(stderr,
-                 "muster: %lld of %d cores compute; --devices %d uses all of them with the same results, "
-                 "--threads auto too but may change the last bits\n",
-                 static_cast<long long>(busy), cores, cores);
+    std::fprintf(
+        stderr,
+        "muster: %lld of %d cores compute; --devices %d uses all of them with the same results, "
+        "--threads auto too but may change the last bits\n",
+        static_cast<long long>(busy), cores, cores);
   }
 }
 
@@ -36,7 +37,8 @@ void run_rank(const Invocation& invocation, const TrainerOptions& options,
   install_terminate_handler();
   const int64_t ranks = env ? env->world_size : 1;
   check(!env || options.devices == 1 || options.devices == ranks,
-        "--devices {} contradicts WORLD_SIZE={} of the launcher; leave --devices out", options.devices, ranks);
+        "--devices {} contradicts WORLD_SIZE={} of the launcher; leave --devices out",
+        options.devices, ranks);
   set_compute_threads(options.threads.count);
   const bool only_shows = invocation.help || invocation.print_config;
   if (!only_shows && (!env || env->rank == 0)) {

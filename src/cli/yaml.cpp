@@ -43,7 +43,7 @@ Value plain_scalar(std::string_view text) {
   }
   if (text == ".inf" || text == "-.inf" || text == ".nan") {
     const double infinity = std::numeric_limits<double>::infinity();
-    return text == ".nan" ? std::numeric_limits<double>::quiet_NaN()
+    return text == ".nan"   ? std::numeric_limits<double>::quiet_NaN()
            : text == ".inf" ? infinity
                             : -infinity;
   }
@@ -60,8 +60,8 @@ class Reader {
   explicit Reader(std::string_view source) : source_{source} {}
 
   Value read(const YAML::Node& node, int depth) {
-    check(depth <= max_depth && ++nodes_ <= max_nodes, "{}: more than {} levels or {} values", source_,
-          max_depth, max_nodes);
+    check(depth <= max_depth && ++nodes_ <= max_nodes, "{}: more than {} levels or {} values",
+          source_, max_depth, max_nodes);
     const std::string& tag = node.Tag();
     check(tag.empty() || tag == "?" || tag == "!", "{}:{}: the tag {} is not supported", source_,
           node.Mark().line + 1, tag);
@@ -86,7 +86,8 @@ class Reader {
     Value::Dict dict;
     std::set<std::string> keys;
     for (const auto& item : node) {
-      check(item.first.IsScalar(), "{}:{}: a key must be a text", source_, item.first.Mark().line + 1);
+      check(item.first.IsScalar(), "{}:{}: a key must be a text", source_,
+            item.first.Mark().line + 1);
       const std::string& key = item.first.Scalar();
       check(keys.insert(key).second, "{}:{}: the key {} stands twice", source_,
             item.first.Mark().line + 1, key);
@@ -108,10 +109,11 @@ void check_bounds(std::string_view text, std::string_view source) {
   for (size_t i = 0; i < text.size(); ++i) {
     open += text[i] == '[' || text[i] == '{' ? 1 : text[i] == ']' || text[i] == '}' ? -1 : 0;
     const bool dash = text[i] == '-' && (i + 1 == text.size() || text[i + 1] == ' ');
-    const bool key = (text[i] == '?' || text[i] == ':') && i + 1 < text.size() && text[i + 1] == ' ';
+    const bool key =
+        (text[i] == '?' || text[i] == ':') && i + 1 < text.size() && text[i + 1] == ' ';
     indent_levels = text[i] == '\n' ? 0 : indent_levels + (dash || key ? 1 : 0);
-    check(open <= max_depth && indent_levels <= size_t{max_depth}, "{}: more than {} levels", source,
-          max_depth);
+    check(open <= max_depth && indent_levels <= size_t{max_depth}, "{}: more than {} levels",
+          source, max_depth);
   }
 }
 
@@ -138,7 +140,7 @@ void write(YAML::Emitter& out, const Value& value) {
   } else if (value.is_double()) {
     const std::string text = shortest(value.as_double());
     const bool plain = text.find_first_not_of("-0123456789") != std::string::npos;
-    out << (text == "NaN"        ? ".nan"
+    out << (text == "NaN"         ? ".nan"
             : text == "Infinity"  ? ".inf"
             : text == "-Infinity" ? "-.inf"
             : plain               ? text
@@ -162,7 +164,8 @@ Value parse_yaml(std::string_view text, std::string_view source) {
   try {
     // An alias would let a small file name a large tree many times over.
     check(text.find("\n*") == std::string_view::npos && text.find(" *") == std::string_view::npos,
-          "{}: aliases (*name) are not supported; write the value again, or quote the text", source);
+          "{}: aliases (*name) are not supported; write the value again, or quote the text",
+          source);
     return Reader{source}.read(YAML::Load(std::string{text}), 0);
   } catch (const YAML::Exception& error) {
     fail(ErrorKind::usage, "{}:{}: this is not YAML: {}", source, error.mark.line + 1, error.msg);

@@ -7,9 +7,9 @@
 
 namespace muster {
 
-/// A YAML document as a tree; plain scalars become null, bool, int or float where they look like one (YAML 1.2),
-/// quoted ones stay texts. Error of kind `usage` that names `source` and the line; also for more than 1 MB, 64
-/// levels or 100,000 nodes, tags, aliases and a key that stands twice.
+/// A YAML document as a tree; plain scalars become null, bool, int or float where they look like
+/// one (YAML 1.2), quoted ones stay texts. Error of kind `usage` that names `source` and the line;
+/// also for more than 1 MB, 64 levels or 100,000 nodes, tags, aliases and a key that stands twice.
 Value parse_yaml(std::string_view text, std::string_view source);
 
 /// A single value from the command line, by the rules of `parse_yaml`.

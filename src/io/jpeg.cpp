@@ -33,7 +33,7 @@ struct Job {
 [[noreturn]] void leave(j_common_ptr codec) {
   auto* job = static_cast<Job*>(codec->client_data);
   codec->err->format_message(codec, job->message.data());
-  std::longjmp(job->escape, 1);  // NOLINT(cert-err52-cpp): libjpeg's own way
+  std::longjmp(job->escape, 1);
 }
 
 /// Warnings that mean missing or wrong pixels are errors; the others concern nothing that is read.
@@ -62,7 +62,7 @@ void limit_scans(j_common_ptr codec) {
   auto* job = static_cast<Job*>(codec->client_data);
   if (job->codec.input_scan_number > most) {
     std::snprintf(job->message.data(), job->message.size(), "it has more than %d scans", most);
-    std::longjmp(job->escape, 1);  // NOLINT(cert-err52-cpp): libjpeg's own way
+    std::longjmp(job->escape, 1);
   }
 }
 
@@ -78,7 +78,7 @@ Job::Job() {
 }
 
 bool read_header(Job& job, const unsigned char* bytes, unsigned long size) {
-  if (setjmp(job.escape) != 0) {  // NOLINT(cert-err52-cpp): libjpeg's own way
+  if (setjmp(job.escape) != 0) {
     return false;
   }
   jpeg_create_decompress(&job.codec);
@@ -89,7 +89,7 @@ bool read_header(Job& job, const unsigned char* bytes, unsigned long size) {
 }
 
 bool read_pixels(Job& job, uint8_t* to, size_t row_bytes) {
-  if (setjmp(job.escape) != 0) {  // NOLINT(cert-err52-cpp): libjpeg's own way
+  if (setjmp(job.escape) != 0) {
     return false;
   }
   job.codec.out_color_space = job.codec.num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;

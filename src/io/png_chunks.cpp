@@ -81,7 +81,7 @@ PngChunks read_header(const Chunk& chunk, std::string_view name) {
 void check_colours(const PngChunks& png, std::string_view name) {
   if (png.colour == 3) {
     const auto size = png.palette.size();
-    check(size >= 3 && size <= 3 * 256 && size % 3 == 0, ErrorKind::data,
+    check(size >= 3 && size <= 768 && size % 3 == 0, ErrorKind::data,
           "{}: the PNG is damaged: it has a palette of {} bytes", name, size);
     check(png.transparency.size() <= size / 3, ErrorKind::data,
           "{}: the PNG is damaged: {} alpha values for {} colours of the palette", name,

@@ -203,13 +203,13 @@ template <typename Take>
 uint8_t* unfilter_pass(const PngChunks& png, std::string_view name, const Pass& pass, uint8_t* at,
                        Take take) {
   const size_t bytes = packed_row_bytes(png, pass.columns(png));
-  const auto bits = static_cast<size_t>(png.samples_a_pixel() * png.depth);
+  const size_t pixel_bytes = packed_row_bytes(png, 1);
   const std::vector<uint8_t> zeros(bytes + unfilter_margin);
   const uint8_t* above = zeros.data();
   const int64_t rows = pass.rows(png);
   for (int64_t y = 0; y < rows; ++y) {
     uint8_t* row = at + 1;
-    check(png_unfilter(*at, row, above, bytes, (bits + 7) / 8), ErrorKind::data,
+    check(png_unfilter(*at, row, above, bytes, pixel_bytes), ErrorKind::data,
           "{}: the PNG is damaged: a row has filter {}", name, int{*at});
     if (y > 0) {
       take(y - 1, above);

@@ -26,9 +26,10 @@ Moment value_moment(const Value& value) {
 
 Value image_value(const LoggedImage& image) {
   const auto& record = image.record;
-  return Value::List{record.key,    record.step,   record.index,  record.caption,
-                     record.width,  record.height, record.sha256, record.file,
-                     image.loader,  moment_value(image.moment),   image.place};
+  return Value::List{
+      record.key,    record.step,   record.index, record.caption, record.width,
+      record.height, record.sha256, record.file,  image.loader,   moment_value(image.moment),
+      image.place};
 }
 
 LoggedImage value_image(const Value& value) {
@@ -93,10 +94,9 @@ std::string_view to_string(ReduceFx reduce) {
 
 void Ledger::combine(Entry& entry, const Entry& other) const {
   if (other.reduce == ReduceFx::min || other.reduce == ReduceFx::max) {
-    entry.extreme = entry.count == 0 ? other.extreme
-                    : other.count == 0
-                        ? entry.extreme
-                        : extreme_of(entry.extreme, other.extreme, other.reduce);
+    entry.extreme = entry.count == 0   ? other.extreme
+                    : other.count == 0 ? entry.extreme
+                                       : extreme_of(entry.extreme, other.extreme, other.reduce);
   } else {
     entry.sum.merge(other.sum);
   }
@@ -114,8 +114,8 @@ void Ledger::log(std::string_view name, double value, int64_t weight, ReduceFx r
   }
   Entry& entry = found->second;
   check(entry.reduce == reduce,
-        "{} was logged with reduce_fx {} before and with {} now; give the second another name", name,
-        to_string(entry.reduce), to_string(reduce));
+        "{} was logged with reduce_fx {} before and with {} now; give the second another name",
+        name, to_string(entry.reduce), to_string(reduce));
   if (reduce == ReduceFx::mean) {
     entry.sum.add(value, weight);
     entry.count += weight;
@@ -133,13 +133,13 @@ void Ledger::add_row(std::string_view table, const std::vector<std::string>& col
                      Table::Row row) {
   auto found = tables_.find(table);
   if (found == tables_.end()) {
-    found = tables_
-                .emplace(std::string{table},
-                         Table{.name = std::string{table}, .columns = columns})
-                .first;
+    found =
+        tables_.emplace(std::string{table}, Table{.name = std::string{table}, .columns = columns})
+            .first;
   }
   check(found->second.columns == columns,
-        "the table {} got rows of other columns than before; a table has one set of columns", table);
+        "the table {} got rows of other columns than before; a table has one set of columns",
+        table);
   check(row.cells.size() == columns.size(), "a row of the table {} has {} cells for {} columns",
         table, row.cells.size(), columns.size());
   found->second.rows.push_back(std::move(row));
@@ -193,7 +193,8 @@ void Ledger::merge(std::string_view state) {
     } else {
       other.extreme = v.at(4).as_double();
     }
-    auto [found, fresh] = entries_.try_emplace(name, Entry{.reduce = other.reduce, .first = other.first});
+    auto [found, fresh] =
+        entries_.try_emplace(name, Entry{.reduce = other.reduce, .first = other.first});
     check(found->second.reduce == other.reduce,
           "{} was logged with reduce_fx {} on one rank and {} on another; use one", name,
           to_string(found->second.reduce), to_string(other.reduce));
@@ -243,20 +244,18 @@ std::vector<LoggedImage> Ledger::images() const {
     const int64_t hook = image.moment.batch == Moment::before  ? -1
                          : image.moment.batch == Moment::after ? 1
                                                                : 0;
-    return std::tuple{image.record.step, image.loader,      image.record.index,
-                      hook,              image.moment.call, image.place};
+    return std::tuple{image.record.step, image.loader, image.record.index, hook,
+                      image.moment.call, image.place};
   };
-  std::stable_sort(images.begin(), images.end(), [&](const auto& left, const auto& right) {
-    return key(left) < key(right);
-  });
+  std::stable_sort(images.begin(), images.end(),
+                   [&](const auto& left, const auto& right) { return key(left) < key(right); });
   return images;
 }
 
 std::vector<LoggedText> Ledger::texts() const {
   auto texts = texts_;
-  std::stable_sort(texts.begin(), texts.end(), [](const auto& left, const auto& right) {
-    return left.moment < right.moment;
-  });
+  std::stable_sort(texts.begin(), texts.end(),
+                   [](const auto& left, const auto& right) { return left.moment < right.moment; });
   return texts;
 }
 

@@ -35,12 +35,18 @@ std::string processor() {
 std::string environment_json(int world_size) {
   JsonWriter json{2};
   json.begin_object()
-      .key("processor").value(processor())
-      .key("instruction_set").value(at::get_cpu_capability())
-      .key("torch").value(TORCH_VERSION)
-      .key("threads").value(at::get_num_threads())
-      .key("devices").value("cpu")
-      .key("world_size").value(world_size)
+      .key("processor")
+      .value(processor())
+      .key("instruction_set")
+      .value(at::get_cpu_capability())
+      .key("torch")
+      .value(TORCH_VERSION)
+      .key("threads")
+      .value(at::get_num_threads())
+      .key("devices")
+      .value("cpu")
+      .key("world_size")
+      .value(world_size)
       .end_object();
   return json.text() + "\n";
 }

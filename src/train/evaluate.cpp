@@ -21,7 +21,8 @@ const BatchLimit& limit_of(Stage stage, const TrainerOptions& options) {
 }
 
 std::string limit_name(Stage stage) {
-  return stage == Stage::validate ? "limit_val_batches" : format("limit_{}_batches", to_string(stage));
+  return stage == Stage::validate ? "limit_val_batches"
+                                  : format("limit_{}_batches", to_string(stage));
 }
 
 /// The same random numbers for a batch whichever rank has it.

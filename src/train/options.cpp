@@ -12,7 +12,8 @@ int64_t BatchLimit::of(int64_t batches, std::string_view name) const {
   }
   const double fraction = std::get<double>(limit_);
   check(fraction >= 0.0 && fraction <= 1.0,
-        "{} as a fraction lies in [0, 1], not {}; write a whole number for batches", name, fraction);
+        "{} as a fraction lies in [0, 1], not {}; write a whole number for batches", name,
+        fraction);
   return static_cast<int64_t>(std::floor(fraction * static_cast<double>(batches)));
 }
 

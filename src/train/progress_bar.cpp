@@ -69,9 +69,9 @@ class ProgressBar final : public Callback {
   void on_epoch_end(const Progress& progress, const Report& report) override {
     const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
     const double rate = seconds > 0 ? static_cast<double>(report.samples) / seconds : 0.0;
-    write((terminal_ ? "\r\x1b[K" : "") +
-          format("{}: {} samples in {:.1f} s ({:.1f} samples/s)\n", to_string(progress.stage),
-                 report.samples, seconds, rate));
+    write((terminal_ ? "\r\x1b[K" : "") + format("{}: {} samples in {:.1f} s ({:.1f} samples/s)\n",
+                                                 to_string(progress.stage), report.samples, seconds,
+                                                 rate));
   }
 
  private:

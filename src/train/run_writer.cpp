@@ -1,5 +1,5 @@
-#include "run_writer_internal.h"
 #include <muster/train/environment.h>
+#include "run_writer_internal.h"
 
 #include <muster/base/files.h>
 #include <muster/track/csv_logger.h>
@@ -14,7 +14,8 @@ namespace fs = std::filesystem;
 
 namespace muster {
 
-RunWriter::RunWriter(const TrainerOptions& options) : options_{options}, run_dir_{options.run_dir} {}
+RunWriter::RunWriter(const TrainerOptions& options)
+    : options_{options}, run_dir_{options.run_dir} {}
 
 void RunWriter::begin_stage(Stage stage, int world_size) {
   make_folder(run_dir_);

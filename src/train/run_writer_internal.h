@@ -17,8 +17,8 @@ class RunWriter {
   explicit RunWriter(const TrainerOptions& options);
 
   void log_hyperparameters(const Value& config) { config_ = config; }
-  /// Makes the folder ready for a stage: removes the spool of a command that failed, and old predictions before new
-  /// ones.
+  /// Makes the folder ready for a stage: removes the spool of a command that failed, and old
+  /// predictions before new ones.
   void begin_stage(Stage stage, int world_size);
   /// Writes the outcome of an epoch: images, tables, results.json, loggers, the report.
   void publish(EpochResult& result);

@@ -1,9 +1,9 @@
 #include "step_state_internal.h"
 
 #include <muster/base/check.h>
+#include <muster/base/files.h>
 #include <muster/io/prediction_file.h>
 #include <muster/io/tensor_image.h>
-#include <muster/base/files.h>
 #include <muster/train/step.h>
 
 #include <ATen/ops/_to_copy.h>
@@ -37,7 +37,8 @@ void StepState::enter_hooks(bool before) {
   group.move_to(before ? Place::before_loaders : Place::after_loaders, -1);
 }
 
-void StepState::enter_batch(int64_t loader_idx, int64_t batch, const std::vector<int64_t>& samples) {
+void StepState::enter_batch(int64_t loader_idx, int64_t batch,
+                            const std::vector<int64_t>& samples) {
   loader = loader_idx;
   batch_idx = batch;
   indices = &samples;
@@ -66,7 +67,8 @@ Moment next_moment(StepState& state) {
 /// Which sample the n-th call for `key` shows.
 int64_t sample_of_call(StepState& state, std::string_view key) {
   check(state.indices != nullptr,
-        "log_image(\"{}\") in a hook without a batch needs `index`, the global index of the sample it shows: "
+        "log_image(\"{}\") in a hook without a batch needs `index`, the global index of the sample "
+        "it shows: "
         "log_image(key, images, {{.index = ...}})",
         key);
   auto found = state.image_calls.find(key);
@@ -75,7 +77,8 @@ int64_t sample_of_call(StepState& state, std::string_view key) {
   }
   const size_t call = found->second++;
   check(call < state.indices->size(),
-        "log_image(\"{}\") was called {} times for a batch of {} samples; the n-th call shows the n-th sample, so "
+        "log_image(\"{}\") was called {} times for a batch of {} samples; the n-th call shows the "
+        "n-th sample, so "
         "pass all images of a sample in one call, or give `index`",
         key, call + 1, state.indices->size());
   return (*state.indices)[call];
@@ -104,7 +107,8 @@ const std::string& Step::run_dir() const { return state_->run_dir; }
 Group& Step::group() { return state_->group; }
 
 void Step::log(std::string_view name, double value, const LogOptions& options) {
-  const auto samples = state_->indices == nullptr ? 1 : static_cast<int64_t>(state_->indices->size());
+  const auto samples =
+      state_->indices == nullptr ? 1 : static_cast<int64_t>(state_->indices->size());
   state_->ledger.log(full_name(name, *state_), value, options.batch_size.value_or(samples),
                      options.reduce_fx, next_moment(*state_));
   if (options.prog_bar) {
@@ -114,19 +118,22 @@ void Step::log(std::string_view name, double value, const LogOptions& options) {
 
 void Step::log(std::string_view name, const at::Tensor& value, const LogOptions& options) {
   check(value.defined() && value.dim() <= 1,
-        "log(\"{}\") takes a number, a tensor of no dimension or one of one dimension (a value a sample); this one "
+        "log(\"{}\") takes a number, a tensor of no dimension or one of one dimension (a value a "
+        "sample); this one "
         "has {} dimensions",
         name, value.defined() ? value.dim() : -1);
   check(!value.is_complex(), "log(\"{}\") takes real numbers, not complex ones", name);
   const at::Tensor numbers =
-      at::_to_copy(value.detach(), at::TensorOptions{}.dtype(at::kDouble).device(at::kCPU)).contiguous();
+      at::_to_copy(value.detach(), at::TensorOptions{}.dtype(at::kDouble).device(at::kCPU))
+          .contiguous();
   const double* data = numbers.const_data_ptr<double>();
   if (value.dim() == 0) {
     log(name, *data, options);
     return;
   }
   check(!options.batch_size.has_value(),
-        "log(\"{}\"): each element of a 1-D tensor is one sample, so batch_size has no meaning", name);
+        "log(\"{}\"): each element of a 1-D tensor is one sample, so batch_size has no meaning",
+        name);
   const std::string full = full_name(name, *state_);
   const Moment moment = next_moment(*state_);
   for (int64_t i = 0; i < numbers.numel(); ++i) {
@@ -159,11 +166,15 @@ void Step::log_image(std::string_view key, const std::vector<at::Tensor>& images
 
 void Step::log_table(std::string_view name, const std::vector<std::string>& columns,
                      const std::vector<std::vector<Cell>>& rows, const TableOptions& options) {
-  const std::vector<int64_t>* indices = options.indices.empty() ? state_->indices : &options.indices;
+  const std::vector<int64_t>* indices =
+      options.indices.empty() ? state_->indices : &options.indices;
   check(indices != nullptr,
-        "log_table(\"{}\") in a hook without a batch needs `indices`, the global index of each row's sample", name);
-  check(rows.size() == indices->size(), "log_table(\"{}\") got {} rows for {} samples; a row is of one sample",
-        name, rows.size(), indices->size());
+        "log_table(\"{}\") in a hook without a batch needs `indices`, the global index of each "
+        "row's sample",
+        name);
+  check(rows.size() == indices->size(),
+        "log_table(\"{}\") got {} rows for {} samples; a row is of one sample", name, rows.size(),
+        indices->size());
   for (size_t i = 0; i < rows.size(); ++i) {
     state_->ledger.add_row(name, columns, {.index = (*indices)[i], .cells = rows[i]});
   }
@@ -176,7 +187,8 @@ void Step::log_text(std::string_view key, std::string_view text) {
 }
 
 void Step::save_prediction(int64_t index, std::string_view name, const at::Tensor& image) {
-  const auto path = std::filesystem::path{run_dir()} / "predictions" / prediction_file_name(index, name);
+  const auto path =
+      std::filesystem::path{run_dir()} / "predictions" / prediction_file_name(index, name);
   write_file_atomically(path, encode_png(image), Durability::process);
 }
 

@@ -20,14 +20,16 @@ void add_value(Values& values, std::string name, std::optional<double> value) {
   values.emplace_back(std::move(name), value);
 }
 
-/// A table that was logged row by row is a metric of its own: rows by index, and the mean of each number column.
+/// A table that was logged row by row is a metric of its own: rows by index, and the mean of each
+/// number column.
 TableMetric table_metric(const Table& table) {
   std::vector<TableColumn> columns;
   for (size_t i = 0; i < table.columns.size(); ++i) {
     const bool is_text = std::any_of(table.rows.begin(), table.rows.end(), [i](const auto& row) {
       return std::holds_alternative<std::string>(row.cells[i]);
     });
-    columns.push_back({table.columns[i], is_text ? TableColumn::Kind::text : TableColumn::Kind::mean});
+    columns.push_back(
+        {table.columns[i], is_text ? TableColumn::Kind::text : TableColumn::Kind::mean});
   }
   TableMetric metric{std::move(columns)};
   for (const auto& row : table.rows) {

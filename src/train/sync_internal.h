@@ -12,8 +12,8 @@ namespace muster {
 
 class Metric;
 
-/// The one sync of an epoch: gathers every rank's ledger and metric states in one collective and merges them on every
-/// rank, in rank order.
+/// The one sync of an epoch: gathers every rank's ledger and metric states in one collective and
+/// merges them on every rank, in rank order.
 EpochResult sync_epoch(Group& group, const Ledger& mine,
                        const std::vector<std::pair<std::string, Metric*>>& metrics);
 

@@ -72,7 +72,9 @@ double Value::as_double() const {
                   : get_as<double>(data_, "float", kind());
 }
 
-const std::string& Value::as_string() const& { return get_as<std::string>(data_, "string", kind()); }
+const std::string& Value::as_string() const& {
+  return get_as<std::string>(data_, "string", kind());
+}
 
 const at::Tensor& Value::as_tensor() const& { return get_as<at::Tensor>(data_, "tensor", kind()); }
 

@@ -23,8 +23,9 @@ std::string message_of(const std::vector<std::string>& arguments) {
 
 TEST(Arguments, ShortFormsAreKeysOfTheTrainer) {
   const auto invocation = parse_arguments(
-      "prog", {"validate", "--devices", "3", "--run_dir", "007", "--seed=5", "--threads", "auto", "--trainer.logger",
-               "false", "--trainer.limit_val_batches", "0.5", "--model.name", "unet", "--model.inner.lr=1e-3"});
+      "prog", {"validate", "--devices", "3", "--run_dir", "007", "--seed=5", "--threads", "auto",
+               "--trainer.logger", "false", "--trainer.limit_val_batches", "0.5", "--model.name",
+               "unet", "--model.inner.lr=1e-3"});
   const auto options = trainer_options(invocation);
   EXPECT_EQ(invocation.command, "validate");
   EXPECT_EQ(options.devices, 3);
@@ -39,7 +40,8 @@ TEST(Arguments, ShortFormsAreKeysOfTheTrainer) {
 
 TEST(Arguments, TheCommandLineWinsOverTheFile) {
   const TempFolder folder;
-  write_file_atomically(folder / "c.yaml", "trainer: {devices: 4, seed: 9}\nmodel: {name: a}\nckpt_path: w\n");
+  write_file_atomically(folder / "c.yaml",
+                        "trainer: {devices: 4, seed: 9}\nmodel: {name: a}\nckpt_path: w\n");
   const auto invocation =
       parse_arguments("prog", {"test", "--devices", "2", "--config", (folder / "c.yaml").string()});
   EXPECT_EQ(trainer_options(invocation).devices, 2);
@@ -49,10 +51,12 @@ TEST(Arguments, TheCommandLineWinsOverTheFile) {
 }
 
 TEST(Arguments, AnUnknownNameBringsTheClosestOne) {
-  EXPECT_TRUE(has(message_of({"validate", "--trainer.limit_val_batchs", "2"}), "trainer.limit_val_batches"));
+  EXPECT_TRUE(has(message_of({"validate", "--trainer.limit_val_batchs", "2"}),
+                  "trainer.limit_val_batches"));
   EXPECT_TRUE(has(message_of({"validate", "--device", "2"}), "--devices"));
   EXPECT_TRUE(has(message_of({"validate", "--trainr.devices", "2"}), "--devices"));
-  EXPECT_TRUE(has(message_of({"validate", "--limit_val_batches", "2"}), "--trainer.limit_val_batches"));
+  EXPECT_TRUE(
+      has(message_of({"validate", "--limit_val_batches", "2"}), "--trainer.limit_val_batches"));
   EXPECT_TRUE(has(message_of({"validat"}), "validate"));
   EXPECT_TRUE(has(message_of({"validate", "--xyzzy", "2"}), "unknown option --xyzzy"));
 }
@@ -61,8 +65,10 @@ TEST(Arguments, AWrongTypeIsNamed) {
   EXPECT_TRUE(has(message_of({"validate", "--devices", "two"}), "trainer.devices"));
   EXPECT_TRUE(has(message_of({"validate", "--devices", "0"}), "1 to 1024"));
   EXPECT_TRUE(has(message_of({"validate", "--threads", "some"}), "auto"));
-  EXPECT_TRUE(has(message_of({"validate", "--trainer.limit_val_batches", "-1"}), "limit_val_batches"));
-  EXPECT_TRUE(has(message_of({"validate", "--trainer.limit_val_batches", "1.5"}), "limit_val_batches"));
+  EXPECT_TRUE(
+      has(message_of({"validate", "--trainer.limit_val_batches", "-1"}), "limit_val_batches"));
+  EXPECT_TRUE(
+      has(message_of({"validate", "--trainer.limit_val_batches", "1.5"}), "limit_val_batches"));
   EXPECT_TRUE(has(message_of({"validate", "--trainer.logger", "perhaps"}), "trainer.logger"));
   EXPECT_TRUE(has(message_of({"validate", "--trainer", "2"}), "unknown option --trainer"));
 }
@@ -79,7 +85,8 @@ TEST(Arguments, AFileWithAnUnknownSectionBringsTheClosestOne) {
   write_file_atomically(folder / "c.yaml", "traner: {devices: 4}\n");
   EXPECT_TRUE(has(message_of({"validate", "--config", (folder / "c.yaml").string()}), "trainer"));
   write_file_atomically(folder / "c.yaml", "[1, 2]\n");
-  EXPECT_TRUE(has(message_of({"validate", "--config", (folder / "c.yaml").string()}), "expected sections"));
+  EXPECT_TRUE(
+      has(message_of({"validate", "--config", (folder / "c.yaml").string()}), "expected sections"));
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ std::string message_of(const std::string& yaml) {
 
 TEST(Yaml, PlainScalarsTakeTheTypeTheyLookLike) {
   const Value v = parse_yaml(
-      "{i: 3, neg: -4, f: 1.0, e: 1e-4, yes: true, no: False, nothing: null, tilde: ~, empty: , word: fast, quoted: "
+      "{i: 3, neg: -4, f: 1.0, e: 1e-4, yes: true, no: False, nothing: null, tilde: ~, empty: , "
+      "word: fast, quoted: "
       "\"3\", inf: .inf, version: 1.2.3, date: 2024-01-02, minus: -, hex: 0x10}",
       "a.yaml");
   EXPECT_EQ(v.find("i")->as_int(), 3);
@@ -73,7 +74,9 @@ TEST(Yaml, HostileInputIsRefusedBeforeItCosts) {
 }
 
 TEST(Yaml, EveryTruncationOfADocumentIsReadOrRefusedWithOneError) {
-  const std::string text = "trainer: {devices: 2, limit_val_batches: 0.5}\nmodel:\n  - [a, 'b', \"c\\n\"]\n  - k: |\n      t\n";
+  const std::string text =
+      "trainer: {devices: 2, limit_val_batches: 0.5}\nmodel:\n  - [a, 'b', \"c\\n\"]\n  - k: |\n   "
+      "   t\n";
   for (size_t size = 0; size <= text.size(); ++size) {
     try {
       parse_yaml(text.substr(0, size), "cut");

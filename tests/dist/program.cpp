@@ -55,8 +55,8 @@ Outcome run_program(const fs::path& program, const std::vector<std::string>& arg
   int status = 0;
   waitpid(pid, &status, 0);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), taken.count(), read_file(out),
-          read_file(err)};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), taken.count(),
+          read_file(out), read_file(err)};
 }
 
 std::vector<std::pair<std::string, std::string>> files_of(const fs::path& folder,

@@ -17,7 +17,8 @@ struct Outcome {
 Outcome run_program(const std::filesystem::path& program, const std::vector<std::string>& arguments,
                     const std::vector<std::string>& environment = {});
 
-/// Every file below `folder` but those the name of whose first part is in `without`: relative path and content.
+/// Every file below `folder` but those the name of whose first part is in `without`: relative path
+/// and content.
 std::vector<std::pair<std::string, std::string>> files_of(const std::filesystem::path& folder,
                                                           const std::vector<std::string>& parts);
 

@@ -14,7 +14,8 @@ namespace {
 
 const std::vector<std::string> compared{"results.json", "tables", "predictions"};
 
-Outcome run_in(const std::filesystem::path& run_dir, const std::string& program, std::vector<std::string> arguments) {
+Outcome run_in(const std::filesystem::path& run_dir, const std::string& program,
+               std::vector<std::string> arguments) {
   arguments.insert(arguments.end(), {"--run_dir", run_dir.string()});
   return run_program(bin_dir() / program, arguments);
 }
@@ -37,7 +38,8 @@ void expect_same_bytes(const std::string& program, const std::vector<std::string
     ASSERT_EQ(files.size(), first.size()) << world << " ranks";
     for (size_t i = 0; i < files.size(); ++i) {
       EXPECT_EQ(files[i].first, first[i].first) << world << " ranks";
-      EXPECT_TRUE(files[i].second == first[i].second) << files[i].first << " differs at " << world << " ranks";
+      EXPECT_TRUE(files[i].second == first[i].second)
+          << files[i].first << " differs at " << world << " ranks";
     }
   }
 }
@@ -49,10 +51,12 @@ TEST(Programs, LogImagesGivesTheSameBytesAtEveryNumberOfRanks) {
 TEST(Programs, LogImagesGivesOneResultWhicheverHookLogs) {
   const TempFolder folder;
   for (const auto* when : {"batch", "epoch"}) {
-    const Outcome outcome = run_in(folder / when, "log_images", {"predict", "--devices", "2", "--model.when", when});
+    const Outcome outcome =
+        run_in(folder / when, "log_images", {"predict", "--devices", "2", "--model.when", when});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   }
-  EXPECT_EQ(read_file(folder / "batch" / "results.json"), read_file(folder / "epoch" / "results.json"));
+  EXPECT_EQ(read_file(folder / "batch" / "results.json"),
+            read_file(folder / "epoch" / "results.json"));
 }
 
 TEST(Programs, MattingGivesTheSameBytesAtEveryNumberOfRanks) {
@@ -62,7 +66,8 @@ TEST(Programs, MattingGivesTheSameBytesAtEveryNumberOfRanks) {
 
 TEST(Programs, ACommandKeepsWhatAnotherWroteIntoTheFolder) {
   const TempFolder folder;
-  const std::vector<std::string> limits{"--trainer.limit_val_batches", "1", "--trainer.limit_predict_batches", "1"};
+  const std::vector<std::string> limits{"--trainer.limit_val_batches", "1",
+                                        "--trainer.limit_predict_batches", "1"};
   auto validate = limits;
   validate.insert(validate.begin(), "validate");
   auto predict = limits;
@@ -99,11 +104,13 @@ TEST(Programs, AnUnreadableImageIsNamedWithExitCode65) {
   const auto icons = folder / "icons";
   std::filesystem::create_directories(icons);
   for (const char letter : std::string{"abcdefghi"}) {
-    write_file_atomically(icons / (std::string{"icon-"} + letter + ".png"), "\x89PNG\r\n\x1a\nthis is none");
+    write_file_atomically(icons / (std::string{"icon-"} + letter + ".png"),
+                          "\x89PNG\r\n\x1a\nthis is none");
   }
   for (const auto* devices : {"1", "2"}) {
     const Outcome outcome =
-        run_in(folder / "run", "matting", {"validate", "--data.icons", icons.string(), "--devices", devices});
+        run_in(folder / "run", "matting",
+               {"validate", "--data.icons", icons.string(), "--devices", devices});
     EXPECT_EQ(outcome.exit_code, 65) << outcome.err;
     EXPECT_TRUE(has(outcome.err, "icon-b.png"));
     EXPECT_TRUE(std::filesystem::exists(folder / "run" / "errors"));
@@ -112,18 +119,22 @@ TEST(Programs, AnUnreadableImageIsNamedWithExitCode65) {
 
 TEST(Programs, TheWrittenConfigurationRepeatsTheRun) {
   const TempFolder folder;
-  ASSERT_EQ(run_in(folder / "run", "log_images", {"predict", "--model.when", "epoch", "--seed", "3"}).exit_code, 0);
+  ASSERT_EQ(
+      run_in(folder / "run", "log_images", {"predict", "--model.when", "epoch", "--seed", "3"})
+          .exit_code,
+      0);
   const auto results = read_file(folder / "run" / "results.json");
   const auto config = read_file(folder / "run" / "config.yaml");
   write_file_atomically(folder / "config.yaml", config);
   std::filesystem::remove(folder / "run" / "results.json");
-  const Outcome again =
-      run_program(bin_dir() / "log_images", {"predict", "--config", (folder / "config.yaml").string()});
+  const Outcome again = run_program(bin_dir() / "log_images",
+                                    {"predict", "--config", (folder / "config.yaml").string()});
   ASSERT_EQ(again.exit_code, 0) << again.err;
   EXPECT_EQ(read_file(folder / "run" / "results.json"), results);
   EXPECT_EQ(read_file(folder / "run" / "config.yaml"), config);
-  const Outcome shown = run_program(bin_dir() / "log_images",
-                                    {"predict", "--config", (folder / "config.yaml").string(), "--print_config"});
+  const Outcome shown =
+      run_program(bin_dir() / "log_images",
+                  {"predict", "--config", (folder / "config.yaml").string(), "--print_config"});
   EXPECT_EQ(shown.out, config);
 }
 

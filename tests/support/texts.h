@@ -15,8 +15,8 @@ inline testing::AssertionResult has(const std::string& text, const std::string& 
   return testing::AssertionFailure() << "'" << part << "' is not in\n" << text;
 }
 
-/// Whether the whole `text` matches the extended regular expression (POSIX; std::regex of GCC 12 does not
-/// compile without warnings under sanitizers).
+/// Whether the whole `text` matches the extended regular expression (POSIX; std::regex of GCC 12
+/// does not compile without warnings under sanitizers).
 inline testing::AssertionResult matches(const std::string& text, const std::string& pattern) {
   regex_t compiled{};
   if (regcomp(&compiled, ("^(" + pattern + ")$").c_str(), REG_EXTENDED | REG_NOSUB) != 0) {

@@ -19,11 +19,19 @@ class Noting : public Module<Item, Item> {
   void on_validation_model_eval(Step& step) override { note("model_eval", step), eval(); }
   void on_validation_start(Step& step) override { note("start", step); }
   void on_validation_epoch_start(Step& step) override { note("epoch_start", step); }
-  void on_before_batch_transfer(Batch& /*batch*/, Step& step) override { note("before_transfer", step); }
-  void on_after_batch_transfer(Batch& /*batch*/, Step& step) override { note("after_transfer", step); }
-  void on_validation_batch_start(const Batch& /*batch*/, Step& step) override { note("batch_start", step); }
+  void on_before_batch_transfer(Batch& /*batch*/, Step& step) override {
+    note("before_transfer", step);
+  }
+  void on_after_batch_transfer(Batch& /*batch*/, Step& step) override {
+    note("after_transfer", step);
+  }
+  void on_validation_batch_start(const Batch& /*batch*/, Step& step) override {
+    note("batch_start", step);
+  }
   void validation_step(const Batch& /*batch*/, Step& step) override { note("step", step); }
-  void on_validation_batch_end(const Batch& /*batch*/, Step& step) override { note("batch_end", step); }
+  void on_validation_batch_end(const Batch& /*batch*/, Step& step) override {
+    note("batch_end", step);
+  }
   void on_validation_epoch_end(Step& step) override { note("epoch_end", step); }
   void on_validation_end(Step& step) override { note("end", step); }
   void on_validation_model_train(Step& step) override { note("model_train", step), train(); }
@@ -72,8 +80,11 @@ TEST_F(RunTest, EveryHookLogsOnEveryRankThatRunsIt) {
 
 class Gathering : public Module<Item, Item> {
  public:
-  std::vector<Item> predict_step(const Batch& batch, Step& /*step*/) override { return batch.samples(); }
-  void on_predict_batch_end(const std::vector<Item>& /*outputs*/, const Batch& batch, Step& step) override {
+  std::vector<Item> predict_step(const Batch& batch, Step& /*step*/) override {
+    return batch.samples();
+  }
+  void on_predict_batch_end(const std::vector<Item>& /*outputs*/, const Batch& batch,
+                            Step& step) override {
     const int64_t k = batch.batch_idx();
     const auto shapes = step.all_gather(at::ones({k + 1, 2 * k + 1}));
     const auto names = step.all_gather("batch " + std::string(static_cast<size_t>(k), 'x'));
@@ -81,7 +92,8 @@ class Gathering : public Module<Item, Item> {
     const int64_t present = std::min<int64_t>(step.world_size(), batches - first);
     ASSERT_EQ(static_cast<int64_t>(shapes.size()), present);
     for (int64_t i = 0; i < present; ++i) {
-      EXPECT_EQ(shapes[static_cast<size_t>(i)].sizes().vec(), (std::vector<int64_t>{first + i + 1, 2 * (first + i) + 1}));
+      EXPECT_EQ(shapes[static_cast<size_t>(i)].sizes().vec(),
+                (std::vector<int64_t>{first + i + 1, 2 * (first + i) + 1}));
       EXPECT_EQ(names[static_cast<size_t>(i)].size(), static_cast<size_t>(6 + first + i));
     }
     ++gathered;
@@ -166,7 +178,9 @@ TEST_F(RunTest, AnImageWithoutASampleIsAnErrorThatSaysSo) {
     return std::string{};
   };
   const auto image = at::ones({2, 2});
-  EXPECT_NE(message_of([&](auto& m) { m.at_end = [&](Step& s) { s.log_image("a", {image}); }; }).find("index"),
+  EXPECT_NE(message_of([&](auto& m) {
+              m.at_end = [&](Step& s) { s.log_image("a", {image}); };
+            }).find("index"),
             std::string::npos);
   EXPECT_NE(message_of([&](auto& m) {
               m.in_step = [&](Step& s) { s.log_image("a", {image}), s.log_image("a", {image}); };
@@ -181,8 +195,12 @@ TEST_F(RunTest, AnImageWithoutASampleIsAnErrorThatSaysSo) {
 TEST_F(RunTest, LimitsCountGlobalBatchesWhateverTheNumberOfRanks) {
   const Loader<Item> loader{items(9), {.batch_size = 2}};
   for (const int ranks : {1, 2, 5}) {
-    for (const auto& [limit, samples] : std::vector<std::pair<BatchLimit, int64_t>>{
-             {BatchLimit{2}, 4}, {BatchLimit{0.5}, 4}, {BatchLimit{1.0}, 9}, {BatchLimit{1}, 2}, {BatchLimit{0}, 0}}) {
+    for (const auto& [limit, samples] :
+         std::vector<std::pair<BatchLimit, int64_t>>{{BatchLimit{2}, 4},
+                                                     {BatchLimit{0.5}, 4},
+                                                     {BatchLimit{1.0}, 9},
+                                                     {BatchLimit{1}, 2},
+                                                     {BatchLimit{0}, 0}}) {
       run_threads(ranks, [&, limit = limit, samples = samples](Group& group) {
         auto limited = options("limits");
         limited.limit_val_batches = limit;

@@ -1,5 +1,5 @@
-// The wrong answers that Lightning 2.6.6 was measured to give on two processes, with the right ones: five samples of
-// value 0..4 in batches of 2, so the mean is 2.0.
+// The wrong answers that Lightning 2.6.6 was measured to give on two processes, with the right
+// ones: five samples of value 0..4 in batches of 2, so the mean is 2.0.
 
 #include "run_fixture.h"
 

@@ -35,10 +35,13 @@ class RunTest : public ::testing::Test {
   [[nodiscard]] TrainerOptions options(const std::string& name) const {
     return {.run_dir = (folder_ / name).string(), .logger = false, .enable_progress_bar = false};
   }
-  [[nodiscard]] std::string file(const std::string& name) const { return read_file(folder_ / name); }
+  [[nodiscard]] std::string file(const std::string& name) const {
+    return read_file(folder_ / name);
+  }
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
 
-  /// Runs `body` on `ranks` threads, each with a Trainer on the run folder W<ranks>; the folder's results.json.
+  /// Runs `body` on `ranks` threads, each with a Trainer on the run folder W<ranks>; the folder's
+  /// results.json.
   std::string results(int ranks, const std::function<void(Trainer&)>& body) const {
     const std::string name = "W" + std::to_string(ranks);
     run_threads(ranks, [&](Group& group) {

@@ -13,7 +13,8 @@ namespace muster {
 
 struct Invocation;
 
-/// What a program is given: its command, its options from YAML and arguments, and a Trainer that is set up.
+/// What a program is given: its command, its options from YAML and arguments, and a Trainer that is
+/// set up.
 class Cli {
  public:
   explicit Cli(Invocation invocation);
@@ -21,9 +22,9 @@ class Cli {
   Cli& operator=(const Cli&) = delete;
   ~Cli();
 
-  /// The sections `model` and `data` as plain structs; keys that nobody gave keep the struct's defaults. Ends the
-  /// program here for --help and --print_config. Call it once, first. Errors of kind `usage` name the key, what
-  /// was expected and the closest name.
+  /// The sections `model` and `data` as plain structs; keys that nobody gave keep the struct's
+  /// defaults. Ends the program here for --help and --print_config. Call it once, first. Errors of
+  /// kind `usage` name the key, what was expected and the closest name.
   template <typename ModelOptions, typename DataOptions>
   std::pair<ModelOptions, DataOptions> options() {
     std::pair<ModelOptions, DataOptions> options;
@@ -40,8 +41,8 @@ class Cli {
   /// Made at the first call, when the ranks of the job meet.
   Trainer& trainer();
 
-  /// Runs the command: loads the weights of --ckpt_path, then validates, tests or predicts with the loader of the
-  /// stage, and prints the metrics on rank 0.
+  /// Runs the command: loads the weights of --ckpt_path, then validates, tests or predicts with the
+  /// loader of the stage, and prints the metrics on rank 0.
   template <typename S, typename O>
   void run(Module<S, O>& module, const DataModule<S>& data) {
     if (!ckpt_path().empty()) {
@@ -75,13 +76,15 @@ class Cli {
 
 /// The main function of a program:
 ///
-///   PROGRAM validate|test|predict [--config FILE.yaml] [--ckpt_path PATH|best|last] [--print_config] [--help]
+///   PROGRAM validate|test|predict [--config FILE.yaml] [--ckpt_path PATH|best|last]
+///   [--print_config] [--help]
 ///           [--trainer.KEY VALUE ...] [--model.KEY VALUE ...] [--data.KEY VALUE ...]
 ///           [--devices N] [--run_dir DIR] [--seed N] [--threads N|auto]
 ///
-/// Starts `--devices` ranks of this very program, unless a launcher has (`muster launch`, torchrun), and runs
-/// `program` on each. What it throws ends the job: one message, an error file in run_dir/errors, and the error's
-/// exit code. Call it first thing in main, before torch is touched.
+/// Starts `--devices` ranks of this very program, unless a launcher has (`muster launch`,
+/// torchrun), and runs `program` on each. What it throws ends the job: one message, an error file
+/// in run_dir/errors, and the error's exit code. Call it first thing in main, before torch is
+/// touched.
 int run(int argc, char** argv, const std::function<void(Cli&)>& program);
 
 }  // namespace muster

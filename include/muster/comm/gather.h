@@ -9,9 +9,9 @@
 
 namespace muster {
 
-/// What every present rank gave, in rank order. T is anything that `to_value` takes: numbers, strings, tensors,
-/// containers and plain structs of them; shapes and lengths may differ between ranks. Tensors come back on the
-/// CPU, in memory of their own. Errors as `Group::all_gather`.
+/// What every present rank gave, in rank order. T is anything that `to_value` takes: numbers,
+/// strings, tensors, containers and plain structs of them; shapes and lengths may differ between
+/// ranks. Tensors come back on the CPU, in memory of their own. Errors as `Group::all_gather`.
 template <class T>
 std::vector<T> gather(Group& group, const T& mine,
                       std::source_location where = std::source_location::current()) {

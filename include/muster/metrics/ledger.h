@@ -13,22 +13,23 @@
 
 namespace muster {
 
-/// How the values logged under one name become one (Lightning's reduce_fx). `mean` weighs each value by its
-/// number of samples; the others do not weigh.
+/// How the values logged under one name become one (Lightning's reduce_fx). `mean` weighs each
+/// value by its number of samples; the others do not weigh.
 enum class ReduceFx { mean, sum, min, max };
 
 /// "mean", "sum", "min" or "max".
 std::string_view to_string(ReduceFx reduce);
 
-/// When in an epoch something was logged, as a single process would have ordered it: hooks before the loaders,
-/// the batches of each loader by their global number, hooks after them; then the order of calls.
+/// When in an epoch something was logged, as a single process would have ordered it: hooks before
+/// the loaders, the batches of each loader by their global number, hooks after them; then the order
+/// of calls.
 struct Moment {
   static constexpr int64_t before = -1;
   static constexpr int64_t after = INT64_MAX;
 
-  int64_t loader = before;   ///< `before` and `after` for the hooks around the loaders
-  int64_t batch = before;    ///< global number of the batch
-  int64_t call = 0;          ///< counts the calls of one hook, or of one batch
+  int64_t loader = before;  ///< `before` and `after` for the hooks around the loaders
+  int64_t batch = before;   ///< global number of the batch
+  int64_t call = 0;         ///< counts the calls of one hook, or of one batch
 
   friend auto operator<=>(const Moment&, const Moment&) = default;
 };
@@ -38,7 +39,7 @@ struct LoggedImage {
   ImageRecord record{};
   int64_t loader = 0;  ///< which loader's sample `record.index` is
   Moment moment{};
-  int64_t place = 0;   ///< among the images of one call
+  int64_t place = 0;  ///< among the images of one call
 };
 
 /// A text on its way into the run.
@@ -48,15 +49,17 @@ struct LoggedText {
   Moment moment{};
 };
 
-/// What an epoch logged. Each rank fills one; `state` travels, and `merge` of every rank's state gives the same
-/// ledger on every rank, whatever their number: sums are exact, everything else is keyed by sample. Not
-/// thread-safe; no member communicates.
+/// What an epoch logged. Each rank fills one; `state` travels, and `merge` of every rank's state
+/// gives the same ledger on every rank, whatever their number: sums are exact, everything else is
+/// keyed by sample. Not thread-safe; no member communicates.
 class Ledger {
  public:
-  /// Adds `value`, which stands for `weight` samples, to `name`. Error of kind `usage` when the name was logged
-  /// with another reduction before.
-  void log(std::string_view name, double value, int64_t weight, ReduceFx reduce, const Moment& moment);
-  /// Adds a row of a per-sample table. Error of kind `usage` when its columns differ from those before.
+  /// Adds `value`, which stands for `weight` samples, to `name`. Error of kind `usage` when the
+  /// name was logged with another reduction before.
+  void log(std::string_view name, double value, int64_t weight, ReduceFx reduce,
+           const Moment& moment);
+  /// Adds a row of a per-sample table. Error of kind `usage` when its columns differ from those
+  /// before.
   void add_row(std::string_view table, const std::vector<std::string>& columns, Table::Row row);
   void add_image(LoggedImage image);
   void add_text(LoggedText text);
@@ -70,7 +73,8 @@ class Ledger {
   /// Adds the ledger of another rank (or this rank's own, to an empty one).
   void merge(std::string_view state);
 
-  /// Final values in the order in which a single process would have named them first, without those of tables.
+  /// Final values in the order in which a single process would have named them first, without those
+  /// of tables.
   [[nodiscard]] std::vector<std::pair<std::string, std::optional<double>>> values() const;
   /// By (step, loader, sample, hook, call, place in the call).
   [[nodiscard]] std::vector<LoggedImage> images() const;

@@ -10,8 +10,8 @@
 
 namespace muster {
 
-/// Where a loop stands when it calls its callbacks. The stage is a field, so that a callback needs no
-/// method for each.
+/// Where a loop stands when it calls its callbacks. The stage is a field, so that a callback needs
+/// no method for each.
 struct Progress {
   Stage stage = Stage::validate;
   int64_t epoch = 0;
@@ -25,8 +25,8 @@ struct Progress {
   std::vector<std::pair<std::string, double>> values{};
 };
 
-/// Follows a run on every rank, in the loop's thread. Callbacks run before the module's hook of the same moment and
-/// hold no Trainer.
+/// Follows a run on every rank, in the loop's thread. Callbacks run before the module's hook of the
+/// same moment and hold no Trainer.
 class Callback {
  public:
   Callback() = default;

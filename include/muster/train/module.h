@@ -42,8 +42,8 @@ class ModuleBase : public torch::nn::Module {
   virtual void on_predict_end(Step& /*step*/) {}
   virtual void on_predict_model_train(Step& /*step*/) { train(); }
 
-  /// Metrics that the trainer merges over ranks at an epoch's end and resets before the next one; values are
-  /// reported as NAME/VALUE.
+  /// Metrics that the trainer merges over ranks at an epoch's end and resets before the next one;
+  /// values are reported as NAME/VALUE.
   [[nodiscard]] const std::vector<std::pair<std::string, Metric*>>& metrics() const {
     return metrics_;
   }
@@ -59,11 +59,12 @@ class ModuleBase : public torch::nn::Module {
 /// For modules that predict nothing.
 struct NoOutput {};
 
-/// The user's class: a network and what to do with a batch. `Sample` is a plain struct; `Output` is what
-/// predict_step gives for a sample. Hooks run on the rank that has the batch, in Lightning's order:
-/// setup, on_STAGE_model_eval, on_STAGE_start, on_STAGE_epoch_start, for each batch (on_before_batch_transfer,
-/// transfer_batch_to_device, on_after_batch_transfer, on_STAGE_batch_start, STAGE_step, on_STAGE_batch_end),
-/// on_STAGE_epoch_end, on_STAGE_end, on_STAGE_model_train, teardown. Every hook may log. A module holds no Trainer.
+/// The user's class: a network and what to do with a batch. `Sample` is a plain struct; `Output` is
+/// what predict_step gives for a sample. Hooks run on the rank that has the batch, in Lightning's
+/// order: setup, on_STAGE_model_eval, on_STAGE_start, on_STAGE_epoch_start, for each batch
+/// (on_before_batch_transfer, transfer_batch_to_device, on_after_batch_transfer,
+/// on_STAGE_batch_start, STAGE_step, on_STAGE_batch_end), on_STAGE_epoch_end, on_STAGE_end,
+/// on_STAGE_model_train, teardown. Every hook may log. A module holds no Trainer.
 template <typename SampleType, typename OutputType = NoOutput>
 class Module : public ModuleBase {
  public:
@@ -76,7 +77,9 @@ class Module : public ModuleBase {
   virtual void on_after_batch_transfer(Batch& /*batch*/, Step& /*step*/) {}
 
   virtual void on_validation_batch_start(const Batch& /*batch*/, Step& /*step*/) {}
-  virtual void validation_step(const Batch& /*batch*/, Step& /*step*/) { missing("validation_step"); }
+  virtual void validation_step(const Batch& /*batch*/, Step& /*step*/) {
+    missing("validation_step");
+  }
   virtual void on_validation_batch_end(const Batch& /*batch*/, Step& /*step*/) {}
 
   virtual void on_test_batch_start(const Batch& /*batch*/, Step& /*step*/) {}

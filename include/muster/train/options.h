@@ -8,8 +8,8 @@
 
 namespace muster {
 
-/// How much of a loader an epoch takes: a whole number of global batches, or a fraction of them (Lightning's rule:
-/// 1 is one batch, 1.0 is all).
+/// How much of a loader an epoch takes: a whole number of global batches, or a fraction of them
+/// (Lightning's rule: 1 is one batch, 1.0 is all).
 class BatchLimit {
  public:
   /// All batches.
@@ -18,8 +18,8 @@ class BatchLimit {
   BatchLimit(int64_t batches) : limit_{batches} {}       // NOLINT(google-explicit-constructor)
   BatchLimit(double fraction) : limit_{fraction} {}      // NOLINT(google-explicit-constructor)
 
-  /// How many of `batches` an epoch takes; `name` is for the message when the limit is negative or a fraction above
-  /// 1 (Error of kind `usage`).
+  /// How many of `batches` an epoch takes; `name` is for the message when the limit is negative or
+  /// a fraction above 1 (Error of kind `usage`).
   [[nodiscard]] int64_t of(int64_t batches, std::string_view name) const;
   [[nodiscard]] const std::variant<int64_t, double>& value() const { return limit_; }
 
@@ -49,8 +49,8 @@ struct ValueConverter<ThreadCount> {
 struct TrainerOptions {
   /// Processes that share the work. More than 1 starts them (`muster::run`), unless a launcher has.
   int64_t devices = 1;
-  /// Compute threads of a rank: a number, or "auto" for its share of the cores. A model's sums depend on it, so the
-  /// default is one whatever the number of ranks.
+  /// Compute threads of a rank: a number, or "auto" for its share of the cores. A model's sums
+  /// depend on it, so the default is one whatever the number of ranks.
   ThreadCount threads{};
   /// Seed of shuffling, augmentation and torch's generator.
   int64_t seed = 0;

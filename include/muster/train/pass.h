@@ -12,8 +12,9 @@ namespace muster {
 
 class Metric;
 
-/// One evaluation of a module over its loaders with their types hidden, so that the loop is compiled once. The loop
-/// calls; a pass only forwards to the module's hooks of its stage and to its loaders.
+/// One evaluation of a module over its loaders with their types hidden, so that the loop is
+/// compiled once. The loop calls; a pass only forwards to the module's hooks of its stage and to
+/// its loaders.
 class Pass {
  public:
   Pass() = default;

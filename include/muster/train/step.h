@@ -22,7 +22,8 @@ struct StepState;
 struct LogOptions {
   /// How the epoch's values become one.
   ReduceFx reduce_fx = ReduceFx::mean;
-  /// Samples that a scalar stands for in a mean; by default those of the batch, 1 in a hook without a batch.
+  /// Samples that a scalar stands for in a mean; by default those of the batch, 1 in a hook without
+  /// a batch.
   std::optional<int64_t> batch_size{};
   /// Shows this rank's latest value beside the progress bar.
   bool prog_bar = false;
@@ -31,19 +32,19 @@ struct LogOptions {
 struct ImageOptions {
   /// One text an image, or none at all.
   std::vector<std::string> captions{};
-  /// Global index of the sample shown. By default the n-th call for a key in a hook with a batch shows the
-  /// batch's n-th sample; a hook without a batch must say it.
+  /// Global index of the sample shown. By default the n-th call for a key in a hook with a batch
+  /// shows the batch's n-th sample; a hook without a batch must say it.
   std::optional<int64_t> index{};
 };
 
 struct TableOptions {
-  /// Global index of each row's sample. By default the batch's samples in order; a hook without a batch must say
-  /// them.
+  /// Global index of each row's sample. By default the batch's samples in order; a hook without a
+  /// batch must say them.
   std::vector<int64_t> indices{};
 };
 
-/// What a hook may do, on any rank, in any hook: log, gather, write predictions. Belongs to the loop and is valid
-/// during the call it was given to; one thread.
+/// What a hook may do, on any rank, in any hook: log, gather, write predictions. Belongs to the
+/// loop and is valid during the call it was given to; one thread.
 class Step {
  public:
   explicit Step(StepState& state) : state_{&state} {}
@@ -53,37 +54,40 @@ class Step {
   [[nodiscard]] int64_t epoch() const;
   /// Optimizer steps taken so far.
   [[nodiscard]] int64_t global_step() const;
-  /// Global number of the batch in its loader, the same at every number of ranks; -1 in a hook without a batch.
+  /// Global number of the batch in its loader, the same at every number of ranks; -1 in a hook
+  /// without a batch.
   [[nodiscard]] int64_t batch_idx() const;
   /// Which of several loaders; 0 where there is one.
   [[nodiscard]] int64_t dataloader_idx() const;
   [[nodiscard]] int rank() const;
   [[nodiscard]] int world_size() const;
-  /// True on the rank that writes. Nothing needs it to log: `log` and `log_image` work on every rank.
+  /// True on the rank that writes. Nothing needs it to log: `log` and `log_image` work on every
+  /// rank.
   [[nodiscard]] bool is_global_zero() const { return rank() == 0; }
   [[nodiscard]] const std::string& run_dir() const;
 
-  /// Adds to the epoch's value called `name`. It becomes the value of all samples at the epoch's end, exact
-  /// and the same at any number of ranks; ranks that log nothing add nothing.
+  /// Adds to the epoch's value called `name`. It becomes the value of all samples at the epoch's
+  /// end, exact and the same at any number of ranks; ranks that log nothing add nothing.
   void log(std::string_view name, double value, const LogOptions& options = {});
-  /// A 0-d tensor is a scalar. Each element of a 1-D tensor counts as one sample. Any device and number type; other
-  /// shapes are an Error of kind `usage`.
+  /// A 0-d tensor is a scalar. Each element of a 1-D tensor counts as one sample. Any device and
+  /// number type; other shapes are an Error of kind `usage`.
   void log(std::string_view name, const at::Tensor& value, const LogOptions& options = {});
 
-  /// Adds images to the run: HxW, CxHxW or HxWxC (C of 1, 3, 4), uint8 or floating in [0, 1] (values outside are
-  /// clamped), any device, sizes may differ. The tensors may be changed after the call. Encoding happens on other
-  /// threads. Error of kind `usage`: captions of another number than images, no index in a hook without a batch, a
-  /// call beyond the batch.
+  /// Adds images to the run: HxW, CxHxW or HxWxC (C of 1, 3, 4), uint8 or floating in [0, 1]
+  /// (values outside are clamped), any device, sizes may differ. The tensors may be changed after
+  /// the call. Encoding happens on other threads. Error of kind `usage`: captions of another number
+  /// than images, no index in a hook without a batch, a call beyond the batch.
   void log_image(std::string_view key, const std::vector<at::Tensor>& images,
                  const ImageOptions& options = {});
-  /// Adds rows to the per-sample table `name`. The mean of each number column becomes the metric `name/column`.
+  /// Adds rows to the per-sample table `name`. The mean of each number column becomes the metric
+  /// `name/column`.
   void log_table(std::string_view name, const std::vector<std::string>& columns,
                  const std::vector<std::vector<Cell>>& rows, const TableOptions& options = {});
   void log_text(std::string_view key, std::string_view text);
 
-  /// What each present rank gave, in rank order: numbers, texts, tensors of any shape, plain structs and nests of
-  /// them. Ranks that have run out of batches are not present. Every rank that has a batch in this round must call
-  /// it, else all ranks get an Error of kind `mismatch`.
+  /// What each present rank gave, in rank order: numbers, texts, tensors of any shape, plain
+  /// structs and nests of them. Ranks that have run out of batches are not present. Every rank that
+  /// has a batch in this round must call it, else all ranks get an Error of kind `mismatch`.
   template <typename T>
   std::vector<T> all_gather(const T& value,
                             std::source_location where = std::source_location::current()) {
@@ -92,8 +96,8 @@ class Step {
   /// The group, for other collectives.
   Group& group();
 
-  /// Encodes `image` (as log_image takes it) into predictions/INDEX-NAME.png of the run folder; `index` is the
-  /// sample's global index.
+  /// Encodes `image` (as log_image takes it) into predictions/INDEX-NAME.png of the run folder;
+  /// `index` is the sample's global index.
   void save_prediction(int64_t index, std::string_view name, const at::Tensor& image);
 
  private:

@@ -19,11 +19,12 @@ enum class ReturnPredictions {
   all,          ///< every rank
 };
 
-/// Runs a module over loaders on all ranks of a job. What comes out is what one process would give, at any
-/// number of ranks. The same calls in the same order on every rank; one thread.
+/// Runs a module over loaders on all ranks of a job. What comes out is what one process would give,
+/// at any number of ranks. The same calls in the same order on every rank; one thread.
 class Trainer {
  public:
-  /// On the ranks of the job that this process was started in (`muster launch`, torchrun), alone otherwise.
+  /// On the ranks of the job that this process was started in (`muster launch`, torchrun), alone
+  /// otherwise.
   explicit Trainer(const TrainerOptions& options = {});
   Trainer(const TrainerOptions& options, Group group);
   Trainer(const Trainer&) = delete;
@@ -35,8 +36,8 @@ class Trainer {
   void log_hyperparameters(const Value& config);
   void add_callback(std::shared_ptr<Callback> callback);
 
-  /// One epoch over the loader (or several: then values logged in batches get the suffix /dataloader_idx_N). The
-  /// report is equal on every rank.
+  /// One epoch over the loader (or several: then values logged in batches get the suffix
+  /// /dataloader_idx_N). The report is equal on every rank.
   template <typename S, typename O>
   Report validate(Module<S, O>& module, const std::type_identity_t<LoaderList<S>>& loaders) {
     TypedPass<Stage::validate, S, O> pass{module, loaders};
@@ -76,12 +77,14 @@ class Trainer {
   std::unique_ptr<State> state_;
 };
 
-/// The group of the job that this process belongs to, by the variables of `muster launch` or torchrun; a group
-/// of one where there are none. `timeout` in seconds bounds each wait for another rank.
+/// The group of the job that this process belongs to, by the variables of `muster launch` or
+/// torchrun; a group of one where there are none. `timeout` in seconds bounds each wait for another
+/// rank.
 Group job_group(double timeout = 600.0);
 
-/// Copies weights into the parameters and buffers of `module`, by their names: `path` is a .safetensors file or a
-/// folder with model.safetensors. Error of kind `usage` when there is none, `data` when names or shapes differ.
+/// Copies weights into the parameters and buffers of `module`, by their names: `path` is a
+/// .safetensors file or a folder with model.safetensors. Error of kind `usage` when there is none,
+/// `data` when names or shapes differ.
 void load_weights(ModuleBase& module, const std::string& path);
 
 }  // namespace muster

@@ -18,8 +18,8 @@ struct Field {
 template <typename Class, typename Member>
 Field(std::string_view, Member Class::*) -> Field<Class, Member>;
 
-/// The fields of a class that is no plain struct, or shows only some of its members, which must be declared
-/// above the list:
+/// The fields of a class that is no plain struct, or shows only some of its members, which must be
+/// declared above the list:
 ///
 ///   class Warmup {
 ///     int64_t steps_ = 100;
