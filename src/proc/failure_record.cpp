@@ -16,8 +16,8 @@ namespace muster::detail {
 namespace {
 
 constexpr std::string_view magic = "muster-failure 1\n";
-constexpr size_t max_message_bytes = 20 * 1024;
-constexpr size_t max_other_bytes = 3 * 1024;
+constexpr size_t max_message_bytes = 20'000;
+constexpr size_t max_other_bytes = 3'000;
 
 std::string cut(const std::string& text, size_t max_bytes) {
   constexpr std::string_view mark = " ... (cut)";

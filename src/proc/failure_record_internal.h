@@ -18,7 +18,7 @@ struct FailureRecord {
 };
 
 /// A pipe takes this much at once, whether the launcher reads or not; encode() stays below it.
-constexpr size_t max_record_bytes = 32 * 1024;
+constexpr size_t max_record_bytes = 32'000;
 
 /// Long texts are cut.
 std::string encode(const FailureRecord& record);

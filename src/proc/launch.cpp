@@ -74,8 +74,7 @@ class Starter {
  public:
   Starter(const std::vector<std::string>& argv, const LaunchOptions& options,
           const sigset_t& signal_mask)
-      : options_{options},
-        listener_{detail::listen_on_loopback(options.port)},
+      : listener_{detail::listen_on_loopback(options.port)},
         null_{open("/dev/null", O_RDONLY | O_CLOEXEC)} {
     base_.path = options.self_exe ? "/proc/self/exe" : detail::find_program(argv[0]);
     base_.argv = argv;
@@ -120,7 +119,6 @@ class Starter {
     request.environment.push_back(format("{}={}", name, value));
   }
 
-  const LaunchOptions& options_;
   Descriptor listener_;
   Descriptor null_;
   detail::SpawnRequest base_;

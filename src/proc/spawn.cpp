@@ -113,7 +113,7 @@ std::string find_program(const std::string& name) {
   }
   std::istringstream folders{env_text("PATH").value_or("/usr/local/bin:/usr/bin:/bin")};
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string path = (folder.empty() ? "." : folder) + "/" + name;
+    std::string path = (folder.empty() ? "." : folder) + "/" + name;
     if (is_program(path)) {
       return path;
     }

@@ -57,7 +57,7 @@ bool wait_until(Condition condition, double seconds) {
 
 }  // namespace
 
-Job::Job(std::vector<std::string> argv, LaunchOptions options)
+Job::Job(const std::vector<std::string>& argv, const LaunchOptions& options)
     : start_{std::chrono::steady_clock::now()}, pid_{fork()} {
   if (pid_ == 0) {
     become_launcher(argv, options, folder_.path());
@@ -89,12 +89,12 @@ JobResult Job::finish() {
           .err = read_file_if_there(folder_.path() / "err").value_or("")};
 }
 
-JobResult run_job(std::vector<std::string> argv, LaunchOptions options) {
-  return Job{std::move(argv), std::move(options)}.finish();
+JobResult run_job(const std::vector<std::string>& argv, const LaunchOptions& options) {
+  return Job{argv, options}.finish();
 }
 
-JobResult run_shell(const std::string& script, LaunchOptions options) {
-  return run_job({"sh", "-c", script}, std::move(options));
+JobResult run_shell(const std::string& script, const LaunchOptions& options) {
+  return run_job({"sh", "-c", script}, options);
 }
 
 std::string rank_program() { return bin_dir() / "test_proc_rank_program"; }

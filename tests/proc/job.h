@@ -23,7 +23,7 @@ struct JobResult {
 /// code.
 class Job {
  public:
-  explicit Job(std::vector<std::string> argv, LaunchOptions options = {});
+  explicit Job(const std::vector<std::string>& argv, const LaunchOptions& options = {});
   ~Job();
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
@@ -39,9 +39,9 @@ class Job {
   pid_t pid_ = -1;
 };
 
-JobResult run_job(std::vector<std::string> argv, LaunchOptions options = {});
+JobResult run_job(const std::vector<std::string>& argv, const LaunchOptions& options = {});
 /// sh -c SCRIPT on each rank.
-JobResult run_shell(const std::string& script, LaunchOptions options = {});
+JobResult run_shell(const std::string& script, const LaunchOptions& options = {});
 
 /// The helper that acts as a rank.
 std::string rank_program();
