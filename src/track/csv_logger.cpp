@@ -25,7 +25,7 @@ std::string line_of(const std::vector<std::string>& cells) {
 
 class CsvLogger final : public Logger {
  public:
-  explicit CsvLogger(CsvOptions options) : path_{std::move(options.run_dir) / "metrics.csv"} {
+  explicit CsvLogger(const CsvOptions& options) : path_{options.run_dir / "metrics.csv"} {
     make_folder(path_.parent_path());
     continue_existing();
   }
@@ -124,8 +124,8 @@ class CsvLogger final : public Logger {
 
 }  // namespace
 
-std::unique_ptr<Logger> make_csv_logger(CsvOptions options) {
-  return std::make_unique<CsvLogger>(std::move(options));
+std::unique_ptr<Logger> make_csv_logger(const CsvOptions& options) {
+  return std::make_unique<CsvLogger>(options);
 }
 
 }  // namespace muster

@@ -7,7 +7,7 @@
 namespace muster::track {
 
 std::string csv_name(std::string_view name) {
-  const std::string clean = valid_utf8(name);
+  std::string clean = valid_utf8(name);
   if (clean.find_first_of("\",\r\n") == std::string::npos) {
     return clean;
   }

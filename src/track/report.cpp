@@ -50,7 +50,7 @@ std::string totals(const track::ReportStage& stage) {
 
 std::string header_html(const std::string& name, const track::ReportData& data) {
   std::string out =
-      "<header><p class=\"over\">Muster run</p><h1>" + track::shown_text(name) + "</h1>\n<nav>";
+      R"(<header><p class="over">Muster run</p><h1>)" + track::shown_text(name) + "</h1>\n<nav>";
   if (!data.curves.empty()) {
     out += format("<a href=\"#curves\"><span>curves</span> <b>{}</b></a>\n", data.curves.size());
   }
@@ -93,7 +93,7 @@ void write_report(const std::filesystem::path& run_dir) {
   write_file_atomically(
       run_dir / "report.html",
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"" +
+      R"(<meta http-equiv="Content-Security-Policy" content=")" +
           content_policy(script) +
           "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
           "<meta name=\"color-scheme\" content=\"light dark\">\n<title>" +

@@ -57,15 +57,15 @@ std::string curve_html(const ReportCurve& curve) {
   for (const auto& point : points) {
     line += format("{}{:.1f},{:.1f}", line.empty() ? "" : " ", x(point), y(point));
     if (points.size() <= most_dots) {
-      dots += format(
-          "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.5\"><title>step {}: {}</title></circle>",
-          x(point), y(point), readable(point.first), shortest(point.second));
+      dots +=
+          format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="2.5"><title>step {}: {}</title></circle>)",
+                 x(point), y(point), readable(point.first), shortest(point.second));
     }
   }
   return format(
-      "<figure class=\"curve\"><figcaption><span>{}</span><b title=\"{}\">{}</b></figcaption>"
-      "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"from {} to {}\">"
-      "<polyline points=\"{}\"/>{}</svg>"
+      R"(<figure class="curve"><figcaption><span>{}</span><b title="{}">{}</b></figcaption>)"
+      R"(<svg viewBox="0 0 {} {}" role="img" aria-label="from {} to {}">)"
+      R"(<polyline points="{}"/>{}</svg>)"
       "<p class=\"axis\"><span>step {} to {}</span><span>{} to {}</span></p></figure>\n",
       shown_text(curve.name), shortest(points.back().second), readable(points.back().second), width,
       height, readable(points.front().second), readable(points.back().second), line, dots,
@@ -86,7 +86,7 @@ std::string curves_part(const std::vector<ReportCurve>& curves) {
   }
   out += "</div>";
   if (shown < curves.size()) {
-    out += format("<p class=\"note\">{} more are in <code>metrics.csv</code>.</p>",
+    out += format(R"(<p class="note">{} more are in <code>metrics.csv</code>.</p>)",
                   curves.size() - shown);
   }
   return out + "</section>\n";

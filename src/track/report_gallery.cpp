@@ -24,22 +24,21 @@ std::string picture_html(const ReportImage& image, const std::filesystem::path& 
   }
   if (!png || png->size() > budget.bytes_left) {
     ++budget.left_out;
-    return format("<div class=\"absent\">{}</div>", png ? "left out" : "no picture");
+    return format(R"(<div class="absent">{}</div>)", png ? "left out" : "no picture");
   }
   budget.bytes_left -= png->size();
-  return format(
-      "<button type=\"button\" class=\"zoom\"><img class=\"{}\" alt=\"{}\" width=\"{}\" "
-      "height=\"{}\" "
-      "loading=\"lazy\" decoding=\"async\" src=\"data:image/png;base64,{}\"></button>",
-      std::max(image.width, image.height) < 128 ? "small" : "", escape_html(image.caption),
-      image.width, image.height, base64(*png));
+  return format(R"(<button type="button" class="zoom"><img class="{}" alt="{}" width="{}" )"
+                R"(height="{}" )"
+                R"(loading="lazy" decoding="async" src="data:image/png;base64,{}"></button>)",
+                std::max(image.width, image.height) < 128 ? "small" : "",
+                escape_html(image.caption), image.width, image.height, base64(*png));
 }
 
 std::string figure_html(const ReportImage& image, bool with_key, const std::filesystem::path& media,
                         PictureBudget& budget) {
   std::string caption = shown_text(image.caption);
   if (with_key || image.caption.empty()) {
-    caption += " <span class=\"key\">" + shown_text(image.key) + "</span>";
+    caption += R"( <span class="key">)" + shown_text(image.key) + "</span>";
   }
   return format(
       "<figure>{}<figcaption>{}<span class=\"size\">{} × {}</span></figcaption></figure>\n",
@@ -62,7 +61,7 @@ std::string gallery_part(const ReportStage& stage, const std::filesystem::path& 
   const bool several_steps = differs(&ReportImage::step);
   const auto labels = sample_labels(stage);
   std::set<int64_t> anchored;  // a sample may be shown at several steps
-  std::string out = format("<h3>Images</h3><p class=\"note\">{} in the order of the data set",
+  std::string out = format(R"(<h3>Images</h3><p class="note">{} in the order of the data set)",
                            stage.images.size());
   out += several_keys ? ".</p>" : ", key " + shown_text(stage.images.front().key) + ".</p>";
   out += "<div class=\"gallery\">\n";
@@ -70,13 +69,13 @@ std::string gallery_part(const ReportStage& stage, const std::filesystem::path& 
     const auto& first = stage.images[i];
     const std::string index = std::to_string(first.index);
     const auto label = labels.find(first.index);
-    out += format(
-        "<section class=\"sample\"{}><h4><span class=\"index\">{}</span>{}{}</h4>"
-        "<div class=\"figures\">\n",
-        anchored.insert(first.index).second ? " id=\"" + sample_anchor(stage.name, index) + "\""
-                                            : "",
-        index, label == labels.end() ? "" : " " + shown_text(label->second),
-        several_steps ? format(" <span class=\"key\">step {}</span>", first.step) : "");
+    out += format(R"(<section class="sample"{}><h4><span class="index">{}</span>{}{}</h4>)"
+                  "<div class=\"figures\">\n",
+                  anchored.insert(first.index).second
+                      ? R"( id=")" + sample_anchor(stage.name, index) + R"(")"
+                      : "",
+                  index, label == labels.end() ? "" : " " + shown_text(label->second),
+                  several_steps ? format(R"( <span class="key">step {}</span>)", first.step) : "");
     for (; i < stage.images.size() && stage.images[i].index == first.index &&
            stage.images[i].step == first.step;
          ++i) {

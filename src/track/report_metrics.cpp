@@ -80,10 +80,10 @@ std::string exact_text(const ReportMetric& metric) {
 
 std::string value_cell(const ReportMetric* metric, std::string_view kind) {
   if (metric == nullptr) {
-    return format("<td class=\"{}\"></td>", kind);
+    return format(R"(<td class="{}"></td>)", kind);
   }
   const std::string exact = exact_text(*metric);
-  return format("<td class=\"{}\" title=\"{} = {}\" data-v=\"{}\">{}</td>", kind,
+  return format(R"(<td class="{}" title="{} = {}" data-v="{}">{}</td>)", kind,
                 escape_html(metric->name), exact, exact,
                 metric->value ? readable(*metric->value) : "–");
 }
@@ -94,10 +94,10 @@ std::string matrix_head(const Matrix& matrix) {
   bool any_group = false;
   for (const auto& [group, names] : matrix.groups) {
     any_group = any_group || !group.empty();
-    groups += format("<th class=\"first group\" colspan=\"{}\" scope=\"colgroup\">{}</th>",
+    groups += format(R"(<th class="first group" colspan="{}" scope="colgroup">{}</th>)",
                      names.size(), shown_text(group));
     for (const auto& name : names) {
-      columns += format("<th class=\"{}\" scope=\"col\">{}</th>",
+      columns += format(R"(<th class="{}" scope="col">{}</th>)",
                         &name == names.data() ? "num first" : "num", shown_text(name));
     }
   }
@@ -106,9 +106,9 @@ std::string matrix_head(const Matrix& matrix) {
 
 std::string matrix_html(const Matrix& matrix) {
   std::string out =
-      "<div class=\"scroll\"><table class=\"matrix\">" + matrix_head(matrix) + "<tbody>";
+      R"(<div class="scroll"><table class="matrix">)" + matrix_head(matrix) + "<tbody>";
   for (const auto& row : matrix.rows) {
-    out += "<tr><th scope=\"row\">" + shown_text(row) + "</th>";
+    out += R"(<tr><th scope="row">)" + shown_text(row) + "</th>";
     for (const auto& [group, names] : matrix.groups) {
       for (const auto& name : names) {
         const auto found = matrix.cells.find(row + "/" + (group.empty() ? "" : group + "/") + name);
@@ -133,19 +133,19 @@ std::string metrics_part(const std::vector<ReportMetric>& metrics) {
     out += matrix_html(matrix);
   }
   if (!matrix.others.empty()) {
-    out += "<div class=\"scroll\"><table class=\"list\"><tbody>";
+    out += R"(<div class="scroll"><table class="list"><tbody>)";
     for (const auto* metric : matrix.others) {
-      out += "<tr><th scope=\"row\">" + shown_text(metric->name) + "</th>" +
+      out += R"(<tr><th scope="row">)" + shown_text(metric->name) + "</th>" +
              value_cell(metric, "num") + "</tr>";
     }
     out += "</tbody></table></div>";
   }
   out += format(
       "<details><summary>All {} by full name, every digit</summary>"
-      "<div class=\"scroll\"><table class=\"list exact\"><tbody>",
+      R"(<div class="scroll"><table class="list exact"><tbody>)",
       metrics.size());
   for (const auto& metric : metrics) {
-    out += "<tr><th scope=\"row\">" + shown_text(metric.name) + "</th><td class=\"num\">" +
+    out += R"(<tr><th scope="row">)" + shown_text(metric.name) + R"(</th><td class="num">)" +
            exact_text(metric) + "</td></tr>";
   }
   return out + "</tbody></table></div></details>\n";

@@ -36,8 +36,11 @@ std::optional<size_t> worst_column(const ReportTable& table) {
 /// NaN is worst of all, an empty cell least.
 double badness(const std::string& cell) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  const double value = cell_number(cell).value_or(-infinity);
-  return std::isnan(value) ? infinity : value;
+  const auto value = cell_number(cell);
+  if (!value) {
+    return -infinity;
+  }
+  return std::isnan(*value) ? infinity : *value;
 }
 
 std::vector<size_t> worst_first(const ReportTable& table, std::optional<size_t> column) {
@@ -54,15 +57,15 @@ std::vector<size_t> worst_first(const ReportTable& table, std::optional<size_t> 
 /// A bar behind the value that tells at a glance how bad it is, as a share of the worst.
 std::string bar(double value, double worst) {
   const bool drawn = std::isfinite(value) && value >= 0 && std::isfinite(worst) && worst > 0;
-  return drawn ? format(" style=\"--part:{:.1f}%\"", 100 * value / worst) : "";
+  return drawn ? format(R"( style="--part:{:.1f}%")", 100 * value / worst) : "";
 }
 
 std::string cell_html(const std::string& cell, bool is_number, bool is_worst, double worst) {
   const auto value = cell_number(cell);
   if (!is_number || !value) {
-    return format("<td{}>{}</td>", is_number ? " class=\"num\"" : "", shown_text(cell));
+    return format("<td{}>{}</td>", is_number ? R"( class="num")" : "", shown_text(cell));
   }
-  return format("<td class=\"num{}\"{} title=\"{}\" data-v=\"{}\">{}</td>", is_worst ? " bar" : "",
+  return format(R"(<td class="num{}"{} title="{}" data-v="{}">{}</td>)", is_worst ? " bar" : "",
                 is_worst ? bar(*value, worst) : "", escape_html(cell), escape_html(cell),
                 readable(*value));
 }
@@ -70,9 +73,9 @@ std::string cell_html(const std::string& cell, bool is_number, bool is_worst, do
 std::string head_html(const ReportTable& table, std::optional<size_t> worst) {
   std::string out = "<thead><tr>";
   for (size_t column = 0; column < table.columns.size(); ++column) {
-    out += format("<th scope=\"col\" class=\"{}\"{}><button type=\"button\">{}</button></th>",
+    out += format(R"(<th scope="col" class="{}"{}><button type="button">{}</button></th>)",
                   table.is_number[column] ? "num" : "text",
-                  column == worst ? " aria-sort=\"descending\"" : "",
+                  column == worst ? R"( aria-sort="descending")" : "",
                   shown_text(table.columns[column]));
   }
   return out + "</tr></thead>";
@@ -85,8 +88,8 @@ std::string index_cell(const ReportStage& stage, const std::string& index) {
       std::any_of(stage.images.begin(), stage.images.end(),
                   [&](const ReportImage& image) { return std::to_string(image.index) == index; });
   return format(
-      "<td class=\"num\" data-v=\"{}\">{}</td>", text,
-      pictured ? format("<a href=\"#{}\">{}</a>", sample_anchor(stage.name, index), text) : text);
+      R"(<td class="num" data-v="{}">{}</td>)", text,
+      pictured ? format(R"(<a href="#{}">{}</a>)", sample_anchor(stage.name, index), text) : text);
 }
 
 }  // namespace
@@ -100,7 +103,7 @@ std::string table_part(const ReportStage& stage, const ReportTable& table) {
     most = std::isfinite(value) ? std::max(most, value) : most;
   }
   const size_t shown = std::min(order.size(), most_rows);
-  std::string out = format("<h3>Samples: {}</h3><p class=\"note\">{} rows", shown_text(table.name),
+  std::string out = format(R"(<h3>Samples: {}</h3><p class="note">{} rows)", shown_text(table.name),
                            table.rows.size());
   if (worst) {
     out += ", the worst by " + shown_text(table.columns[*worst]) + " first";
@@ -110,8 +113,8 @@ std::string table_part(const ReportStage& stage, const ReportTable& table) {
   }
   out += format(". <code>tables/{}-{}.csv</code></p>", escape_html(stage.name),
                 escape_html(table.name));
-  out += "<div class=\"scroll tall\"><table class=\"samples\">" + head_html(table, worst) +
-         "<tbody>\n";
+  out +=
+      R"(<div class="scroll tall"><table class="samples">)" + head_html(table, worst) + "<tbody>\n";
   for (size_t i = 0; i < shown; ++i) {
     const auto& row = table.rows[order[i]];
     out += "<tr>" + index_cell(stage, row[0]);

@@ -17,6 +17,6 @@ struct CsvOptions {
 /// them. There is no file before the first row. An existing file is continued, less a last line
 /// that has no end; a new name widens the header by writing the file anew and renaming it. Images,
 /// tables and texts are passed over.
-std::unique_ptr<Logger> make_csv_logger(CsvOptions options);
+std::unique_ptr<Logger> make_csv_logger(const CsvOptions& options);
 
 }  // namespace muster
