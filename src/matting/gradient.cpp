@@ -189,7 +189,7 @@ void Gradient::filter_row(const Source<T>& source, int64_t y, Side& side) const 
 template <typename Filter, typename T>
 GradientSums Gradient::sweep(const Source<T>& prediction, const Source<T>& truth,
                              const std::optional<Picture8>& trimap) {
-  constexpr int radius = Filter::radius;
+  constexpr int64_t radius = Filter::radius;
   const int64_t width = prediction.picture.width;
   const int64_t height = prediction.picture.height;
   pitch_ = (width + block - 1) / block * block;
