@@ -92,7 +92,9 @@ std::optional<RankEnv> rank_env() {
   } else {
     const auto agent_store = env_text("TORCHELASTIC_USE_AGENT_STORE");
     env.agent_store = agent_store == "True" || agent_store == "true" || agent_store == "1";
-    env.job = env_text("TORCHELASTIC_RUN_ID").value_or("");
+    // The agent's store outlives a restart, and with it the keys of the attempt before.
+    env.job = env_text("TORCHELASTIC_RUN_ID").value_or("") + "/" +
+              env_text("TORCHELASTIC_RESTART_COUNT").value_or("0");
   }
   return env;
 }

@@ -2,6 +2,7 @@
 // torchrun sets them.
 #include <muster/base/check.h>
 #include <muster/comm/c10d.h>
+#include <muster/proc/rank_env.h>
 
 #include "../comm/random_program.h"
 
@@ -38,6 +39,7 @@ C10dOptions options_of_environment() {
   const char* agent = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
   options.agent_store = agent != nullptr && std::string{agent} == "True";
   options.one_host = true;
+  options.key_prefix = rank_env().value_or(RankEnv{}).job;
   options.rendezvous_timeout = number("RENDEZVOUS_TIMEOUT", 60);
   return options;
 }
@@ -97,6 +99,13 @@ int run_leaves(Group& group) {
   return 0;
 }
 
+/// Fails on torchrun's first attempt only, whose keys stay in the agent's store.
+int run_restarted(Group& group) {
+  group.barrier();
+  group.finish();
+  return number("TORCHELASTIC_RESTART_COUNT", 0) == 0 ? 1 : 0;
+}
+
 int run_gives_up(Group& group) {
   group.barrier();
   if (group.rank() == 0) group.abort("no more");
@@ -140,9 +149,14 @@ int run_listeners(Group& group) {
 
 int run(const std::string& scenario) {
   const std::map<std::string, std::function<int(Group&)>> scenarios{
-      {"programs", run_programs},           {"large", run_large},   {"killed", run_killed},
-      {"listeners", run_listeners},         {"leaves", run_leaves}, {"gives up", run_gives_up},
+      {"programs", run_programs},
+      {"large", run_large},
+      {"killed", run_killed},
+      {"listeners", run_listeners},
+      {"leaves", run_leaves},
+      {"gives up", run_gives_up},
       {"further group", run_further_group},
+      {"restarted", run_restarted},
   };
   Group group = make_c10d_group(options_of_environment());
   return scenarios.at(scenario)(group);

@@ -154,14 +154,21 @@ TEST(C10d, RanksThatDoNotComeAreARendezvousErrorInTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds{15});
 }
 
-TEST(C10d, RunsUnderTorchrun) {
+/// The real torchrun with two ranks; its agent hosts the store.
+Ended run_torchrun(const std::string& scenario, const std::string& restarts) {
   const auto torchrun = tests_dir().parent_path() / ".venv/bin/torchrun";
-  if (!std::filesystem::exists(torchrun)) GTEST_SKIP() << "there is no torchrun in .venv";
-  const auto rank = rank_program("listeners");
+  if (!std::filesystem::exists(torchrun)) return {.exit_code = -1};
+  const auto rank = rank_program(scenario);
   Child child{
-      {torchrun.string(), "--standalone", "--nproc-per-node=2", "--no-python", rank[0], rank[1]},
-      {}};
-  const auto ended = child.wait();
+      {torchrun.string(), "--standalone", "--nproc-per-node=2", "--max-restarts=" + restarts,
+       "--monitor-interval=0.1", "--no-python", rank[0], rank[1]},
+      {{"RENDEZVOUS_TIMEOUT", "10"}}};
+  return child.wait();
+}
+
+TEST(C10d, RunsUnderTorchrun) {
+  const auto ended = run_torchrun("listeners", "0");
+  if (ended.exit_code == -1) GTEST_SKIP() << "there is no torchrun in .venv";
   EXPECT_EQ(ended.exit_code, 0) << ended.output;
   const std::regex listens{"listens ([0-9A-F]+):"};
   int count = 0;
@@ -170,6 +177,12 @@ TEST(C10d, RunsUnderTorchrun) {
     EXPECT_EQ((*at)[1], "0100007F");
   }
   EXPECT_EQ(count, 2) << ended.output;
+}
+
+TEST(C10d, ARestartByTorchrunFindsNothingOfTheFailedAttempt) {
+  const auto ended = run_torchrun("restarted", "1");
+  if (ended.exit_code == -1) GTEST_SKIP() << "there is no torchrun in .venv";
+  EXPECT_EQ(ended.exit_code, 0) << ended.output;
 }
 
 }  // namespace

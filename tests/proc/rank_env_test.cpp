@@ -22,9 +22,10 @@ using Variables = std::map<std::string, std::string>;
 
 // Nothing of the launcher that may run these tests is left in the environment.
 std::optional<muster::RankEnv> rank_env_of(const Variables& variables) {
-  for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR",
-                           "MASTER_PORT", "MUSTER_JOB", "MUSTER_LAUNCHED", "MUSTER_STORE_FD",
-                           "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE"}) {
+  for (const char* name :
+       {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
+        "MUSTER_JOB", "MUSTER_LAUNCHED", "MUSTER_STORE_FD", "TORCHELASTIC_RUN_ID",
+        "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_USE_AGENT_STORE"}) {
     unsetenv(name);
   }
   for (const auto& [name, value] : variables) {
@@ -51,6 +52,7 @@ const Variables torchrun{{"RANK", "3"},
                          {"MASTER_ADDR", "node7"},
                          {"MASTER_PORT", "29500"},
                          {"TORCHELASTIC_RUN_ID", "run-5"},
+                         {"TORCHELASTIC_RESTART_COUNT", "2"},
                          {"TORCHELASTIC_USE_AGENT_STORE", "True"}};
 
 Variables with(Variables variables, const Variables& changes) {
@@ -71,7 +73,7 @@ TEST(RankEnv, IsReadFromTorchrun) {
   EXPECT_EQ(env->local_world_size, 2);
   EXPECT_EQ(env->master_addr, "node7");
   EXPECT_EQ(env->master_port, 29500);
-  EXPECT_EQ(env->job, "run-5");
+  EXPECT_EQ(env->job, "run-5/2");
   EXPECT_EQ(env->store_fd, -1);
   EXPECT_TRUE(env->agent_store);
   EXPECT_FALSE(env->launched);

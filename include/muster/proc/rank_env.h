@@ -14,7 +14,7 @@ struct RankEnv {
   std::string master_addr{};  ///< host of the store; "" only when world_size is 1
   int master_port = 0;        ///< port of the store; 0 only when world_size is 1
   int store_fd = -1;          ///< listening socket to host the store on; -1: none was passed
-  std::string job{};          ///< names the job, for key prefixes; "" when the launcher gave none
+  std::string job{};          ///< names the job and its restart, for key prefixes; may be ""
   bool agent_store = false;   ///< the launcher (torchrun) hosts the store itself
   bool launched = false;      ///< by Muster's own launcher
 };
