@@ -83,9 +83,9 @@ TEST(RootCause, IsInAnErrorFileWhicheverWayTheRankEnded) {
                        {.ranks = 2, .run_dir = folder.path()});
   EXPECT_TRUE(has(job.err, "error file " + (folder.path() / "errors/rank-1.json").string()));
   auto file = muster::read_file(folder.path() / "errors/rank-1.json");
-  for (const char* part : {"\"rank\": 1", "\"pid\": ", "\"code\": 65", "\"message\": \"no\"",
-                           "\"phase\": \"validate, epoch 0, batch 3\"",
-                           "\"source\": \"tests/proc/rank_program.cpp:", "\"time\": \"20"}) {
+  for (const char* part : {R"("rank": 1)", R"("pid": )", R"("code": 65)", R"("message": "no")",
+                           R"("phase": "validate, epoch 0, batch 3")",
+                           R"("source": "tests/proc/rank_program.cpp:)", R"("time": "20)"}) {
     EXPECT_TRUE(has(file, part));
   }
   job = run_shell("kill -KILL $$", {.ranks = 1, .run_dir = folder.path()});
