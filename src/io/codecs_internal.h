@@ -14,5 +14,7 @@ Image decode_jpeg(std::string_view bytes, std::string_view name, const DecodeLim
 
 /// Error of kind `data` that begins with `name` when the header claims more than `limits` allow.
 void check_limits(const ImageInfo& info, std::string_view name, const DecodeLimits& limits);
+/// The same for the memory that decoding takes.
+void check_memory(int64_t bytes, std::string_view name, const DecodeLimits& limits);
 
 }  // namespace muster

@@ -127,6 +127,12 @@ void check_limits(const ImageInfo& info, std::string_view name, const DecodeLimi
         name, info.width, info.height, pixels, limits.max_side);
 }
 
+void check_memory(int64_t bytes, std::string_view name, const DecodeLimits& limits) {
+  check(bytes <= limits.max_bytes, ErrorKind::data,
+        "{}: is too large: decoding it would take {} bytes, and at most {} are taken", name, bytes,
+        limits.max_bytes);
+}
+
 ImageInfo read_image_info(std::string_view bytes, std::string_view name) {
   return format_of(bytes, name) == Format::png ? png_info(bytes, name) : jpeg_info(bytes, name);
 }

@@ -125,6 +125,10 @@ Image decode_jpeg(std::string_view bytes, std::string_view name, const DecodeLim
   Job job;
   const ImageInfo info = open(job, bytes, name);
   check_limits(info, name, limits);
+  const int64_t values = info.width * info.height * info.channels;
+  constexpr int64_t coefficient = 2;  // bytes; libjpeg keeps all of a file of several scans
+  const bool keeps_all = jpeg_has_multiple_scans(&job.codec) != FALSE;
+  check_memory(values + (keeps_all ? coefficient * values : 0), name, limits);
   Image image = Image::uninitialised(info.width, info.height, info.channels, info.depth);
   check(read_pixels(job, image.pixels.get(), static_cast<size_t>(image.row_bytes())),
         ErrorKind::data, "{}: the JPEG is damaged or cut short: {}", name, job.message.data());

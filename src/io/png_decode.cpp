@@ -273,10 +273,14 @@ Image decode_png(std::string_view bytes, std::string_view name, const DecodeLimi
   const PngChunks png = read_png_chunks(bytes, name, false);
   const size_t size = packed_bytes(png);
   check_claim(png, name, size);
+  const RowExpander expander{png, name};
+  const bool in_place = expander.trivial() && !png.interlaced;
+  const auto info = png.info();
+  const int64_t row_bytes = info.width * info.channels * (info.depth / 8);
+  check_memory(static_cast<int64_t>(size) + (in_place ? 0 : row_bytes * info.height), name, limits);
   auto raw = std::make_unique_for_overwrite<uint8_t[]>(size + unfilter_margin);
   inflate(png, name, raw.get(), size);
-  const RowExpander expander{png, name};
-  if (expander.trivial() && !png.interlaced) {
+  if (in_place) {
     return close_up(png, name, std::move(raw));
   }
   return expand_passes(png, name, expander, raw.get());

@@ -127,7 +127,7 @@ at::Tensor read_image(const std::filesystem::path& path, const ReadOptions& opti
       options.type);
 }
 
-std::string encode_png(const at::Tensor& image, const PngOptions& options, PngInfo* info) {
+void check_is_image(const at::Tensor& image) {
   check(image.defined(), "An undefined tensor is no image");
   if (image.layout() != at::kStrided || image.is_quantized() || image.is_meta()) {
     refuse(image, "its values do not lie in memory one by one");
@@ -136,11 +136,15 @@ std::string encode_png(const at::Tensor& image, const PngOptions& options, PngIn
   if (type != at::kByte && type != at::kBool && !at::isFloatingType(type)) {
     refuse(image, "its type has no range that is known");
   }
-  at::Tensor values = with_channels_last(image.detach());
-  if (values.numel() == 0) {
+  if (with_channels_last(image).numel() == 0) {
     refuse(image, "it has no pixels");
   }
-  values = values.to(at::kCPU);
+}
+
+std::string encode_png(const at::Tensor& image, const PngOptions& options, PngInfo* info) {
+  check_is_image(image);
+  const auto type = image.scalar_type();
+  at::Tensor values = with_channels_last(image.detach()).to(at::kCPU);
   if (at::isFloatingType(type) && type != at::kDouble) {
     values = values.to(at::kFloat);
   }

@@ -98,6 +98,8 @@ TEST(Jpeg, RefusesPrintColoursAndLargeClaims) {
   const auto frame = file.find("\xff\xc0");
   file.replace(frame + 5, 4, "\xea\x60\xea\x60");
   test::expect_refused(file, "60000 x 60000");
+  const auto scans = test::write_jpeg(test::smooth_image(16, 16, 3), 3, true);
+  test::expect_refused(scans, "would take 2304 bytes", {.max_bytes = 2000});
 }
 
 TEST(Jpeg, SurvivesEveryKindOfDamage) {

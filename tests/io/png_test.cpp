@@ -186,6 +186,10 @@ TEST(Png, RefusesAClaimAboveTheLimitsBeforeMemoryIsTaken) {
   const auto small = test::write_by_libpng(test::random_png(20, 10, 8, 0, 1));
   test::expect_refused(small, "20 x 10", {.max_pixels = 199});
   EXPECT_EQ(test::refusal(small, {.max_pixels = 200, .max_side = 20}), "no error");
+  auto raw = test::random_png(20, 10, 16, 6, 1);
+  EXPECT_EQ(test::refusal(test::write_by_libpng(raw), {.max_bytes = 2000}), "no error");
+  raw.interlaced = true;  // its rows and its pixels lie apart
+  test::expect_refused(test::write_by_libpng(raw), "at most 2000", {.max_bytes = 2000});
 }
 
 TEST(Png, NamesAFileThatIsCutShort) {

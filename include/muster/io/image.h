@@ -55,6 +55,9 @@ struct ImageInfo {
 struct DecodeLimits {
   int64_t max_pixels = 100'000'000;  ///< width times height
   int64_t max_side = 32'768;         ///< width and height each
+  /// Bytes taken for pixels at once: the result, and what it is unpacked from where that is not the
+  /// same memory (interlaced, palette and transparent PNG; JPEG of several scans).
+  int64_t max_bytes = int64_t{1} << 30;
 };
 
 /// Size, channels and depth of a PNG or JPEG from its header; the pixels need not be there. No

@@ -49,4 +49,7 @@ struct PngInfo {
 std::string encode_png(const at::Tensor& image, const PngOptions& options = {},
                        PngInfo* info = nullptr);
 
+/// Refuses by shape and type what `encode_png` would refuse, without reading the values.
+void check_is_image(const at::Tensor& image);
+
 }  // namespace muster
