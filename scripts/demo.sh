@@ -20,11 +20,11 @@ metrics = results["validate"]["metrics"]
 print(f"\n{results['validate']['samples']} images validated, {results['predict']['samples']} predicted, "
       f"{len(results['predict']['images'])} images logged. Mean over images:\n")
 names = ["sad", "mse", "grad", "conn"]
-print(" " * 34 + "".join(f"{n.upper():>10}" for n in names))
+print(" " * 38 + "".join(f"{n.upper():>10}" for n in names))
 for prefix, label in (("val", "guided filter"), ("trimap", "trimap taken as alpha")):
     for region in ("unknown", "all"):
         row = "".join(f"{metrics[f'{prefix}/{region}/{n}']:10.4f}" for n in names)
-        print(f"{label + ', ' + region + ' region' * (region == 'unknown'):34}" + row)
+        print(f"{label + ', ' + region + ' region' * (region == 'unknown'):38}" + row)
 P
 cat <<TEXT
 
