@@ -58,15 +58,16 @@ std::vector<MetricsRow> sample_rows() {
 }
 
 std::vector<ImageRecord> sample_images(const std::filesystem::path& spool) {
-  const std::vector<std::string> hostile{"\"><script>alert(1)</script>",
-                                         "javascript:alert(1)",
-                                         "</script><img src=x onerror=alert(1)>",
-                                         "right \xe2\x80\xae to left",
-                                         "not utf-8: \xff\xfe",
-                                         "& < > \" ' \\ \n {axis} %s"};
+  const std::vector<std::string> hostile{
+      "\"><script>alert(1)</script>",
+      "javascript:alert(1)",
+      "</script><img src=x onerror=alert(1)>",
+      "right \xe2\x80\xae to left",  // NOLINT(misc-misleading-bidirectional): meant
+      "not utf-8: \xff\xfe",
+      "& < > \" ' \\ \n {axis} %s"};
   std::vector<ImageRecord> images;
   for (int i = 0; i < 6; ++i) {
-    const auto caption = hostile[static_cast<size_t>(i)];
+    const auto& caption = hostile[static_cast<size_t>(i)];
     images.push_back(make_image(spool, "eval_output", 400, i, "gt_data_" + caption, 40 + i, 30, i));
     images.push_back(
         make_image(spool, "eval_output", 400, i, "output_" + caption, 40 + i, 30, i + 9));

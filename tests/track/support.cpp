@@ -5,10 +5,10 @@
 #include <muster/base/digest.h>
 #include <muster/base/files.h>
 #include <muster/base/format.h>
-#include <stdlib.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <protozero/pbf_reader.hpp>
 #include <stdexcept>
 
