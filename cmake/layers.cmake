@@ -27,7 +27,8 @@ function(muster_program target)
   add_executable(${target} ${arg_SOURCES})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME "${arg_OUTPUT}")
   target_link_libraries(${target} PRIVATE muster_flags ${arg_LINKS})
-  # A program that uses nothing of torch does not load it.
-  target_link_options(${target} PRIVATE LINKER:--as-needed)
+  # A program that uses nothing of torch does not load it. libtorch exports parts of the C++ library, so that the
+  # library itself must come before it.
+  target_link_options(${target} PRIVATE LINKER:--no-as-needed -lstdc++ LINKER:--as-needed)
   add_dependencies(muster_programs ${target})
 endfunction()

@@ -18,10 +18,8 @@ struct Ended {
   std::string text{};  ///< stdout and stderr
 };
 
-Ended muster_command(const std::string& arguments) {
-  const std::string command =
-      (muster::test::bin_dir() / "muster").string() + " " + arguments + " 2>&1";
-  std::FILE* pipe = popen(command.c_str(), "r");
+Ended shell_command(const std::string& command) {
+  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
   Ended ended;
   std::array<char, 4096> block{};
   for (size_t got = 1; got > 0;) {
@@ -31,6 +29,12 @@ Ended muster_command(const std::string& arguments) {
   const int status = pclose(pipe);
   ended.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return ended;
+}
+
+const std::string muster_program = muster::test::bin_dir() / "muster";
+
+Ended muster_command(const std::string& arguments) {
+  return shell_command(muster_program + " " + arguments);
 }
 
 void expect_usage_error(const std::string& arguments, const std::string& part) {
@@ -79,6 +83,12 @@ TEST(MusterCommand, LeavesTheOptionsAfterProgramToIt) {
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_EQ(ended.text, "name -n 5 --help -- --nnodes 7\n");
   EXPECT_EQ(muster_command("launch -n 1 -- echo -n").text, "");
+}
+
+TEST(MusterCommand, LoadsNoTorchToLaunch) {
+  const auto libraries = shell_command("ldd " + muster_program);
+  EXPECT_TRUE(has(libraries.text, "libstdc++"));
+  EXPECT_FALSE(has(libraries.text, "libtorch"));
 }
 
 TEST(MusterCommand, EndsWithTheCodeAndTheBlockOfTheRootCause) {
