@@ -160,8 +160,8 @@ TEST(MattingErrors, DoNotDependOnTheStride) {
   Rng rng{6};
   const auto truth = random_grid<uint8_t>(rng, 7, 5, 0);
   const auto prediction = random_grid<uint8_t>(rng, 7, 5, 0);
-  std::vector<uint8_t> spread(5 * 11, 200);
-  for (int y = 0; y < 5; ++y) {
+  std::vector<uint8_t> spread(55, 200);
+  for (int64_t y = 0; y < 5; ++y) {
     std::copy_n(prediction.values.begin() + y * 7, 7, spread.begin() + y * 11);
   }
   MattingWorkspace workspace;

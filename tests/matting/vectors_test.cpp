@@ -83,21 +83,22 @@ TEST(MattingVectors, GiveTheirLevelMapInEveryProfile) {
   for (const auto& [name, vector] : all.items()) {
     const auto prediction = grid(vector.at("pred"));
     const auto truth = grid(vector.at("gt"));
-    const int width = prediction.width;
+    const int64_t width = prediction.width;
     for (const auto& [profile, value] : profiles) {
       SCOPED_TRACE(testing::Message() << name << ' ' << profile);
       Connectivity connectivity;
       connectivity.begin(width, prediction.height);
-      for (int y = 0; y < prediction.height; ++y) {
+      for (int64_t y = 0; y < prediction.height; ++y) {
         std::vector<uint8_t> levels;
-        for (int i = y * width; i < (y + 1) * width; ++i) {
-          levels.push_back(std::min(prediction.values[i], truth.values[i]) * 10 / 255);
+        for (int64_t i = y * width; i < (y + 1) * width; ++i) {
+          levels.push_back(
+              static_cast<uint8_t>(std::min(prediction.values[i], truth.values[i]) * 10 / 255));
         }
         connectivity.add_row(levels.data());
       }
       connectivity.solve(value);
       std::vector<uint8_t> tenths(prediction.values.size());
-      for (int y = 0; y < prediction.height; ++y) {
+      for (int64_t y = 0; y < prediction.height; ++y) {
         connectivity.take_row(tenths.data() + y * width);
       }
       EXPECT_EQ(tenths, grid(vector.at("l_times_10").at(profile)).values);

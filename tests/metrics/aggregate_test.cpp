@@ -9,6 +9,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <vector>
 
@@ -20,6 +21,7 @@ constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 /// Values over many decades, whose floating-point sum depends on the order.
 std::vector<double> scattered(Rng& rng, int count) {
   std::vector<double> values;
+  values.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i) {
     values.push_back(std::ldexp(rng.uniform(-1.0, 1.0), static_cast<int>(rng.below(120)) - 60));
   }
@@ -33,10 +35,8 @@ std::set<std::string> results_of_splits(const std::vector<double>& values) {
   Rng rng{17};
   for (int world = 1; world <= 7; ++world) {
     for (int trial = 0; trial < 20; ++trial) {
-      std::vector<int64_t> order;
-      for (size_t i = 0; i < values.size(); ++i) {
-        order.push_back(static_cast<int64_t>(i));
-      }
+      std::vector<int64_t> order(values.size());
+      std::iota(order.begin(), order.end(), int64_t{0});
       rng.shuffle(order);
       std::vector<AnyMetric> ranks(static_cast<size_t>(world));
       for (const int64_t i : order) {

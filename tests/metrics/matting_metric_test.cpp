@@ -117,6 +117,7 @@ TEST(MattingMetric, HasTheColumnsAndValuesOfTheContract) {
   update(metric, ragged_photos()[0]);
   const auto result = metric.compute();
   std::vector<std::string> names;
+  names.reserve(result.values.size());
   for (const auto& [name, number] : result.values) {
     names.push_back(name);
   }

@@ -13,6 +13,7 @@ namespace muster::test {
 template <typename Ranks>
 MetricResult sync(Ranks& ranks) {
   std::vector<std::string> states;
+  states.reserve(ranks.size());
   for (auto& rank : ranks) {
     states.push_back(rank.state());
   }
