@@ -5,6 +5,7 @@
 #include <muster/value/value.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 namespace muster {
@@ -13,6 +14,11 @@ namespace {
 
 double extreme_of(double left, double right, ReduceFx reduce) {
   return reduce == ReduceFx::min ? lower(left, right) : upper(left, right);
+}
+
+void add_count(int64_t& total, int64_t count) {
+  check(!__builtin_add_overflow(total, count, &total),
+        "what was logged under one name weighs more than 2^63 - 1 samples");
 }
 
 Value moment_value(const Moment& moment) {
@@ -47,18 +53,18 @@ LoggedImage value_image(const Value& value) {
           .place = v.at(10).as_int()};
 }
 
-Value row_value(const Table::Row& row) {
-  Value::List cells{row.index};
-  for (const auto& cell : row.cells) {
+Value row_value(int64_t index, const std::vector<Cell>& cells) {
+  Value::List values{index};
+  for (const auto& cell : cells) {
     if (const auto* text = std::get_if<std::string>(&cell)) {
-      cells.emplace_back(*text);
+      values.emplace_back(*text);
     } else if (const auto* number = std::get_if<double>(&cell)) {
-      cells.emplace_back(*number);
+      values.emplace_back(*number);
     } else {
-      cells.emplace_back();
+      values.emplace_back();
     }
   }
-  return cells;
+  return values;
 }
 
 Table::Row value_row(const Value& value) {
@@ -74,6 +80,16 @@ Table::Row value_row(const Value& value) {
     }
   }
   return row;
+}
+
+/// Cells of two ranks are the same when their bits are: a NaN equals itself.
+bool same_cells(const std::vector<Cell>& left, const std::vector<Cell>& right) {
+  return identical(row_value(0, left), row_value(0, right));
+}
+
+/// The moment less what each rank counts for itself.
+Moment shared_moment(const Moment& moment) {
+  return moment.in_batch() ? moment : Moment{moment.loader, moment.batch, 0};
 }
 
 }  // namespace
@@ -100,7 +116,7 @@ void Ledger::combine(Entry& entry, const Entry& other) const {
   } else {
     entry.sum.merge(other.sum);
   }
-  entry.count += other.count;
+  add_count(entry.count, other.count);
   entry.first = std::min(entry.first, other.first);
 }
 
@@ -117,8 +133,8 @@ void Ledger::log(std::string_view name, double value, int64_t weight, ReduceFx r
         "{} was logged with reduce_fx {} before and with {} now; give the second another name",
         name, to_string(entry.reduce), to_string(reduce));
   if (reduce == ReduceFx::mean) {
+    add_count(entry.count, weight);
     entry.sum.add(value, weight);
-    entry.count += weight;
     return;
   }
   if (reduce == ReduceFx::sum) {
@@ -129,20 +145,31 @@ void Ledger::log(std::string_view name, double value, int64_t weight, ReduceFx r
   ++entry.count;
 }
 
+Ledger::Rows& Ledger::rows_of(std::string_view table, const std::vector<std::string>& columns) {
+  const auto found = tables_.find(table);
+  if (found != tables_.end()) {
+    check(found->second.columns == columns,
+          "the table {} got rows of other columns than before; a table has one set of columns",
+          table);
+    return found->second;
+  }
+  std::set<std::string_view> names{"index"};
+  for (const auto& column : columns) {
+    check(names.insert(column).second,
+          "the table {} has two columns called {} (its first, index, is there always)", table,
+          column);
+  }
+  return tables_.emplace(std::string{table}, Rows{.columns = columns}).first->second;
+}
+
 void Ledger::add_row(std::string_view table, const std::vector<std::string>& columns,
                      Table::Row row) {
-  auto found = tables_.find(table);
-  if (found == tables_.end()) {
-    found =
-        tables_.emplace(std::string{table}, Table{.name = std::string{table}, .columns = columns})
-            .first;
-  }
-  check(found->second.columns == columns,
-        "the table {} got rows of other columns than before; a table has one set of columns",
-        table);
+  Rows& rows = rows_of(table, columns);
   check(row.cells.size() == columns.size(), "a row of the table {} has {} cells for {} columns",
         table, row.cells.size(), columns.size());
-  found->second.rows.push_back(std::move(row));
+  check(rows.by_index.try_emplace(row.index, std::move(row.cells)).second,
+        "sample {} has a row in the table {} already; log one a sample, with its global index",
+        row.index, table);
 }
 
 void Ledger::add_image(LoggedImage image) { images_.push_back(std::move(image)); }
@@ -160,8 +187,8 @@ std::string Ledger::state() const {
   Value::List tables;
   for (const auto& [name, table] : tables_) {
     Value::List rows;
-    for (const auto& row : table.rows) {
-      rows.push_back(row_value(row));
+    for (const auto& [index, cells] : table.by_index) {
+      rows.push_back(row_value(index, cells));
     }
     tables.emplace_back(Value::List{name, to_value(table.columns), std::move(rows)});
   }
@@ -203,8 +230,13 @@ void Ledger::merge(std::string_view state) {
   for (const auto& item : parts.at(2).as_list()) {
     const auto& v = item.as_list();
     const auto columns = from_value<std::vector<std::string>>(v.at(1));
-    for (const auto& row : v.at(2).as_list()) {
-      add_row(v.at(0).as_string(), columns, value_row(row));
+    Rows& rows = rows_of(v.at(0).as_string(), columns);
+    for (const auto& row_parts : v.at(2).as_list()) {
+      auto row = value_row(row_parts);
+      const auto [place, fresh] = rows.by_index.try_emplace(row.index, row.cells);
+      check(fresh || same_cells(place->second, row.cells),
+            "two ranks gave different rows of sample {} for the table {}; a sample has one row",
+            row.index, v.at(0).as_string());
     }
   }
   for (const auto& item : parts.at(3).as_list()) {
@@ -221,8 +253,9 @@ std::vector<std::pair<std::string, std::optional<double>>> Ledger::values() cons
   for (const auto& item : entries_) {
     order.push_back(&item);
   }
+  // The map has put them by name, which decides within a hook around the loaders.
   std::stable_sort(order.begin(), order.end(), [](const auto* left, const auto* right) {
-    return left->second.first < right->second.first;
+    return shared_moment(left->second.first) < shared_moment(right->second.first);
   });
   std::vector<std::pair<std::string, std::optional<double>>> out;
   for (const auto* item : order) {
@@ -241,29 +274,51 @@ std::vector<std::pair<std::string, std::optional<double>>> Ledger::values() cons
 std::vector<LoggedImage> Ledger::images() const {
   auto images = images_;
   const auto key = [](const LoggedImage& image) {
-    const int64_t hook = image.moment.batch == Moment::before  ? -1
-                         : image.moment.batch == Moment::after ? 1
-                                                               : 0;
-    return std::tuple{image.record.step, image.loader, image.record.index, hook,
+    const bool in_batch = image.moment.in_batch();
+    const int hook = in_batch ? 0 : image.moment.batch == Moment::before ? -1 : 1;
+    const std::string_view name = in_batch ? std::string_view{} : image.record.key;
+    return std::tuple{image.record.step, image.loader, image.record.index, hook, name,
                       image.moment.call, image.place};
   };
   std::stable_sort(images.begin(), images.end(),
                    [&](const auto& left, const auto& right) { return key(left) < key(right); });
+  using Identity = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, std::string, std::string,
+                              std::string>;
+  std::set<Identity> seen;
+  std::erase_if(images, [&seen](const LoggedImage& image) {
+    const auto& record = image.record;
+    return !image.moment.in_batch() &&
+           !seen.insert({record.step, image.loader, record.index, image.moment.batch, image.place,
+                         record.key, record.caption, record.sha256})
+                .second;
+  });
   return images;
 }
 
 std::vector<LoggedText> Ledger::texts() const {
   auto texts = texts_;
+  const auto key = [](const LoggedText& text) {
+    const bool in_batch = text.moment.in_batch();
+    return std::tuple{shared_moment(text.moment), in_batch ? std::string_view{} : text.key,
+                      in_batch ? std::string_view{} : text.text};
+  };
   std::stable_sort(texts.begin(), texts.end(),
-                   [](const auto& left, const auto& right) { return left.moment < right.moment; });
+                   [&](const auto& left, const auto& right) { return key(left) < key(right); });
+  const auto alike = [&](const LoggedText& left, const LoggedText& right) {
+    return !left.moment.in_batch() && key(left) == key(right);
+  };
+  texts.erase(std::unique(texts.begin(), texts.end(), alike), texts.end());
   return texts;
 }
 
 std::vector<Table> Ledger::tables() const {
   std::vector<Table> out;
   out.reserve(tables_.size());
-  for (const auto& [name, table] : tables_) {
-    out.push_back(table);
+  for (const auto& [name, rows] : tables_) {
+    Table& table = out.emplace_back(Table{.name = name, .columns = rows.columns});
+    for (const auto& [index, cells] : rows.by_index) {
+      table.rows.push_back({index, cells});
+    }
   }
   return out;
 }
