@@ -117,4 +117,19 @@ std::string write_error_file(const std::string& run_dir, int rank, int pid,
   }
 }
 
+std::optional<int> rank_of_error_file(std::string_view name) {
+  constexpr std::string_view before = "rank-";
+  constexpr std::string_view after = ".json";
+  int rank = 0;
+  if (!name.starts_with(before) || !name.ends_with(after) ||
+      name.size() <= before.size() + after.size() ||
+      !read_number(
+          std::string{name.substr(before.size(), name.size() - before.size() - after.size())},
+          rank) ||
+      rank < 0) {
+    return std::nullopt;
+  }
+  return rank;
+}
+
 }  // namespace muster::detail

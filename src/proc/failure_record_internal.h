@@ -34,4 +34,7 @@ int64_t monotonic_ns();
 std::string write_error_file(const std::string& run_dir, int rank, int pid,
                              const FailureRecord& record);
 
+/// K of "rank-K.json"; nothing for another name.
+std::optional<int> rank_of_error_file(std::string_view name);
+
 }  // namespace muster::detail

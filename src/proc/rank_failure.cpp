@@ -150,14 +150,16 @@ void attach_to_launcher() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void clear_error_files(const std::string& run_dir) {
+void clear_error_files(const std::string& run_dir) { clear_error_files(run_dir, 0, 0); }
+
+void clear_error_files(const std::string& run_dir, int rank, int world_size) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   const auto folder = fs::path{run_dir} / "errors";
   for (auto entry = fs::directory_iterator{folder, ignored};
        !ignored && entry != fs::directory_iterator{}; entry.increment(ignored)) {
-    const std::string name = entry->path().filename().string();
-    if (name.starts_with("rank-") && name.ends_with(".json")) {
+    const auto of_rank = detail::rank_of_error_file(entry->path().filename().string());
+    if (of_rank && (*of_rank == rank || (rank == 0 && *of_rank >= world_size))) {
       std::error_code in_use;
       fs::remove(entry->path(), in_use);
     }

@@ -74,4 +74,19 @@ TEST(RankFailure, FilesOfAnEarlierCommandCanBeCleared) {
   EXPECT_TRUE(std::filesystem::exists(folder / "errors/notes.txt"));
 }
 
+TEST(RankFailure, ARankThatRunsClearsItsOwnFileAndNoOtherRanks) {
+  const TempFolder folder;
+  for (const auto* rank : {"0", "1", "2", "11"}) {
+    muster::write_file_atomically(folder / "errors" / (std::string{"rank-"} + rank + ".json"),
+                                  "{}");
+  }
+  muster::clear_error_files(folder.path(), 0, 3);
+  EXPECT_FALSE(std::filesystem::exists(folder / "errors/rank-0.json"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "errors/rank-1.json"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "errors/rank-11.json"));
+  muster::clear_error_files(folder.path(), 1, 3);
+  muster::clear_error_files(folder.path(), 2, 3);
+  EXPECT_FALSE(std::filesystem::exists(folder / "errors"));
+}
+
 }  // namespace

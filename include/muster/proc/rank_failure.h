@@ -37,7 +37,10 @@ void install_terminate_handler();
 /// name is argv[0]'s. Call it early, once; it starts a thread that sleeps.
 void attach_to_launcher();
 
-/// Removes error files that an earlier command left under run_dir. Never fails.
+/// Removes error files that an earlier command left under run_dir, before ranks start. Never fails.
 void clear_error_files(const std::string& run_dir);
+/// The same for a job whose ranks are already running: each calls it and removes its own, rank 0
+/// also those of ranks that this job does not have, so that none removes what another just wrote.
+void clear_error_files(const std::string& run_dir, int rank, int world_size);
 
 }  // namespace muster
