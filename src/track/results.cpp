@@ -84,13 +84,6 @@ std::string cell_text(const Cell& cell) {
   return number != nullptr ? shortest(*number) : "";
 }
 
-bool is_table_name(std::string_view name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
-  });
-}
-
 }  // namespace
 
 void replace_stage(const std::filesystem::path& run_dir, const Report& report,
@@ -117,6 +110,13 @@ void replace_stage(const std::filesystem::path& run_dir, const Report& report,
   }
   json.end_object();
   write_file_atomically(path, json.text() + "\n");
+}
+
+bool is_table_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
+  });
 }
 
 void write_table(const std::filesystem::path& run_dir, const Table& table) {

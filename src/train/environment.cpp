@@ -32,6 +32,11 @@ std::string processor() {
 
 }  // namespace
 
+int cores_of_this_rank() {
+  const auto job = env_integer("WORLD_SIZE", 1).value_or(1);
+  return cores_for_rank(static_cast<int>(env_integer("LOCAL_WORLD_SIZE", 1).value_or(job)));
+}
+
 std::string environment_json(int world_size) {
   JsonWriter json{2};
   json.begin_object()
@@ -52,8 +57,7 @@ std::string environment_json(int world_size) {
 }
 
 void set_compute_threads(int64_t threads) {
-  const auto ranks = static_cast<int>(env_integer("LOCAL_WORLD_SIZE", 1).value_or(1));
-  at::set_num_threads(threads > 0 ? static_cast<int>(threads) : cores_for_rank(ranks));
+  at::set_num_threads(threads > 0 ? static_cast<int>(threads) : cores_of_this_rank());
 }
 
 }  // namespace muster

@@ -1,4 +1,5 @@
 #include "evaluate_internal.h"
+#include "seed_internal.h"
 #include "step_state_internal.h"
 #include "sync_internal.h"
 
@@ -33,18 +34,27 @@ void seed_for(const Loop& loop, Stage stage, int64_t loader, int64_t batch) {
 
 void run_loader(Pass& pass, Loop& loop, StepState& state, Progress& progress) {
   Step step{state};
-  pass.open(progress.loader, progress.batches, loop.group.rank(), loop.group.size());
+  const int world_size = loop.group.size();
+  loop.phase.part = Phase::Part::load;
+  loop.phase.loader = progress.loader;
+  loop.phase.batch = loop.group.rank();
+  pass.open(progress.loader, {.limit = progress.batches,
+                              .rank = loop.group.rank(),
+                              .world_size = world_size,
+                              .seed = static_cast<uint64_t>(loop.options.seed)});
   while (pass.next()) {
     const int64_t batch = pass.batch_idx();
     state.enter_batch(progress.loader, batch, pass.indices());
     seed_for(loop, pass.stage(), progress.loader, batch);
     pass.batch(step);
     state.ledger.add_samples(static_cast<int64_t>(pass.indices().size()));
-    progress.done = std::min(progress.batches, (batch / loop.group.size() + 1) * loop.group.size());
+    progress.done = std::min(progress.batches, (batch / world_size + 1) * world_size);
     progress.values = state.shown;
     for (const auto& callback : loop.callbacks) {
       callback->on_batch_end(progress);
     }
+    loop.phase.part = Phase::Part::load;
+    loop.phase.batch = batch + world_size;
   }
 }
 
@@ -52,8 +62,10 @@ void run_loader(Pass& pass, Loop& loop, StepState& state, Progress& progress) {
 
 EpochResult evaluate(Pass& pass, Loop& loop) {
   const c10::AutoGradMode no_grad{false};
+  const GeneratorGuard generator;
   const Stage stage = pass.stage();
-  loop.group.begin_section(to_string(stage), 0);
+  loop.group.begin_section(to_string(stage), loop.epoch);
+  loop.phase = {.part = Phase::Part::before, .stage = stage, .epoch = loop.epoch};
   for (const auto& [name, metric] : pass.metrics()) {
     metric->reset();
   }
@@ -62,11 +74,13 @@ EpochResult evaluate(Pass& pass, Loop& loop) {
                   .ledger = ledger,
                   .spool = loop.spool,
                   .run_dir = loop.options.run_dir,
+                  .phase = loop.phase,
                   .stage = stage,
+                  .epoch = loop.epoch,
                   .global_step = loop.global_step,
                   .loaders = pass.loaders()};
   Step step{state};
-  Progress progress{.stage = stage, .loaders = pass.loaders()};
+  Progress progress{.stage = stage, .epoch = loop.epoch, .loaders = pass.loaders()};
 
   state.enter_hooks(true);
   seed_for(loop, stage, Moment::before, 0);
@@ -90,9 +104,11 @@ EpochResult evaluate(Pass& pass, Loop& loop) {
   pass.end(step);
   pass.teardown(step);
 
+  loop.phase.part = Phase::Part::sync;
   loop.spool.drain(ledger);
   EpochResult result = sync_epoch(loop.group, ledger, pass.metrics());
   result.report.stage = to_string(stage);
+  result.report.epoch = loop.epoch;
   result.report.step = loop.global_step;
   for (auto& table : result.tables) {
     table.stage = result.report.stage;

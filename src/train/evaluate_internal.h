@@ -1,6 +1,7 @@
 #pragma once
 
 #include "image_spool_internal.h"
+#include "phase_internal.h"
 
 #include <muster/base/record.h>
 #include <muster/comm/group.h>
@@ -28,13 +29,13 @@ struct Loop {
   Group& group;
   ImageSpool& spool;
   std::vector<std::shared_ptr<Callback>>& callbacks;
+  Phase& phase;
+  int64_t epoch = 0;
   int64_t global_step = 0;
 };
 
-/// One epoch of validate, test or predict, ending with its one sync.
+/// One epoch of validate, test or predict, ending with its one sync. Leaves torch's generator as it
+/// was.
 EpochResult evaluate(Pass& pass, Loop& loop);
-
-/// Seeds torch's default generators.
-void seed_torch(uint64_t key);
 
 }  // namespace muster

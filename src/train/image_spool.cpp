@@ -1,43 +1,82 @@
 #include "image_spool_internal.h"
 
+#include <muster/base/check.h>
 #include <muster/base/digest.h>
 #include <muster/base/files.h>
-#include <muster/base/format.h>
 #include <muster/io/tensor_image.h>
 
+#include <chrono>
 #include <utility>
 
 #include <ATen/ops/_to_copy.h>
 
 namespace muster {
 
-ImageSpool::ImageSpool(std::filesystem::path folder, int threads)
-    : folder_{std::move(folder)}, pool_{threads} {}
+namespace {
 
-void ImageSpool::add(const at::Tensor& image, LoggedImage entry) {
-  if (count_ == 0) {
-    make_folder(folder_);
-  }
-  const auto path = folder_ / format("{:08}.png", count_++);
-  const at::Tensor copy = at::_to_copy(image.detach(), at::TensorOptions{}.device(at::kCPU));
-  entries_.push_back(pool_.submit([copy, path, entry = std::move(entry)]() mutable {
+LoggedImage encode(const at::Tensor& image, const std::filesystem::path& path, LoggedImage entry) {
+  try {
     PngInfo info;
-    const std::string png = encode_png(copy, {}, &info);
+    const std::string png = encode_png(image, {}, &info);
     write_file_atomically(path, png, Durability::process);
     entry.record.width = info.width;
     entry.record.height = info.height;
     entry.record.sha256 = sha256_hex(png);
     entry.record.file = path.string();
-    return std::move(entry);
-  }));
+    return entry;
+  } catch (const Error& error) {
+    throw Error{error.kind(),
+                format("the image \"{}\" of sample {}: {}", entry.record.key, entry.record.index,
+                       error.what()),
+                error.where()};
+  }
+}
+
+}  // namespace
+
+ImageSpool::ImageSpool(std::filesystem::path folder, int threads)
+    : folder_{std::move(folder)}, pool_{threads} {}
+
+ImageSpool::~ImageSpool() { *dropped_ = true; }
+
+void ImageSpool::add(const at::Tensor& image, LoggedImage entry) {
+  check_is_image(image);
+  while (!under_way_.empty() &&
+         under_way_.front().wait_for(std::chrono::seconds{0}) == std::future_status::ready) {
+    take_first();
+  }
+  const auto path = folder_ / format("{:08}.png", count_++);
+  const at::Tensor copy = at::_to_copy(image.detach(), at::TensorOptions{}.device(at::kCPU));
+  under_way_.push_back(
+      pool_.submit([copy, path, entry = std::move(entry), dropped = dropped_]() mutable {
+        return *dropped ? LoggedImage{} : encode(copy, path, std::move(entry));
+      }));
+}
+
+void ImageSpool::take_first() {
+  auto first = std::move(under_way_.front());
+  under_way_.pop_front();
+  done_.push_back(first.get());
 }
 
 void ImageSpool::drain(Ledger& ledger) {
-  while (!entries_.empty()) {
-    auto entry = std::move(entries_.front());
-    entries_.pop_front();
-    ledger.add_image(entry.get());
+  while (!under_way_.empty()) {
+    take_first();
   }
+  for (auto& entry : done_) {
+    ledger.add_image(std::move(entry));
+  }
+  done_.clear();
+}
+
+void ImageSpool::clear() {
+  *dropped_ = true;
+  for (const auto& image : under_way_) {
+    image.wait();
+  }
+  under_way_.clear();
+  done_.clear();
+  dropped_ = std::make_shared<std::atomic<bool>>(false);
 }
 
 }  // namespace muster

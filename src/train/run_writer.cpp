@@ -1,21 +1,50 @@
-#include <muster/train/environment.h>
 #include "run_writer_internal.h"
 
+#include <muster/base/check.h>
 #include <muster/base/files.h>
 #include <muster/track/csv_logger.h>
 #include <muster/track/report.h>
 #include <muster/track/results.h>
 #include <muster/track/tensorboard_logger.h>
 #include <muster/track/wandb_logger.h>
+#include <muster/train/environment.h>
 
+#include <algorithm>
+#include <set>
+#include <string_view>
 #include <system_error>
 
 namespace fs = std::filesystem;
 
 namespace muster {
 
+namespace {
+
+/// Every text of 64 hexadecimal digits, such as names an image.
+std::set<std::string_view> digests_in(std::string_view text) {
+  constexpr size_t length = 64;
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::set<std::string_view> found;
+  for (size_t at = text.find_first_of(digits); at != std::string_view::npos;) {
+    const size_t end = std::min(text.find_first_not_of(digits, at), text.size());
+    if (end - at == length) {
+      found.insert(text.substr(at, length));
+    }
+    at = text.find_first_of(digits, end);
+  }
+  return found;
+}
+
+}  // namespace
+
 RunWriter::RunWriter(const TrainerOptions& options)
     : options_{options}, run_dir_{options.run_dir} {}
+
+void RunWriter::log_hyperparameters(const Value& config) {
+  check(!opened_ && !config_.is_dict(),
+        "log_hyperparameters comes before the first stage and at most once");
+  config_ = config;
+}
 
 void RunWriter::begin_stage(Stage stage, int world_size) {
   make_folder(run_dir_);
@@ -59,9 +88,10 @@ void RunWriter::drop_unnamed_images() const {
     return;
   }
   const std::string results = read_file_if_there(run_dir_ / "results.json").value_or("");
+  const auto named = digests_in(results);
   std::vector<fs::path> unnamed;
   for (const auto& entry : fs::directory_iterator{media}) {
-    if (results.find(entry.path().stem().string()) == std::string::npos) {
+    if (!named.contains(entry.path().stem().string())) {
       unnamed.push_back(entry.path());
     }
   }

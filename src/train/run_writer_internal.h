@@ -16,7 +16,7 @@ class RunWriter {
  public:
   explicit RunWriter(const TrainerOptions& options);
 
-  void log_hyperparameters(const Value& config) { config_ = config; }
+  void log_hyperparameters(const Value& config);
   /// Makes the folder ready for a stage: removes the spool of a command that failed, and old
   /// predictions before new ones.
   void begin_stage(Stage stage, int world_size);

@@ -1,9 +1,11 @@
+#include "names_internal.h"
 #include "step_state_internal.h"
 
 #include <muster/base/check.h>
 #include <muster/base/files.h>
 #include <muster/io/prediction_file.h>
 #include <muster/io/tensor_image.h>
+#include <muster/track/results.h>
 #include <muster/train/step.h>
 
 #include <ATen/ops/_to_copy.h>
@@ -34,6 +36,7 @@ void StepState::enter_hooks(bool before) {
   image_calls.clear();
   const int64_t at = before ? Moment::before : Moment::after;
   moment = {.loader = at, .batch = at, .call = 0};
+  phase.part = before ? Phase::Part::before : Phase::Part::after;
   group.move_to(before ? Place::before_loaders : Place::after_loaders, -1);
 }
 
@@ -44,18 +47,18 @@ void StepState::enter_batch(int64_t loader_idx, int64_t batch,
   indices = &samples;
   image_calls.clear();
   moment = {.loader = loader_idx, .batch = batch, .call = 0};
+  phase.part = Phase::Part::batch;
+  phase.batch = batch;
   group.move_to(loader_idx, batch / group.size());
 }
 
 namespace {
 
-/// The name of a value that several loaders share would mix their samples.
-std::string full_name(std::string_view name, const StepState& state) {
-  std::string full{name};
-  if (state.loaders > 1 && state.indices != nullptr) {
-    full += format("/dataloader_idx_{}", state.loader);
-  }
-  return full;
+/// A name that the batches of several loaders shared would mix their samples.
+std::string full_name(std::string_view name, const StepState& state, char separator = '/') {
+  return state.loaders > 1 && state.indices != nullptr
+             ? format("{}{}dataloader_idx_{}", name, separator, state.loader)
+             : std::string{name};
 }
 
 Moment next_moment(StepState& state) {
@@ -101,12 +104,14 @@ int64_t Step::epoch() const { return state_->epoch; }
 int64_t Step::global_step() const { return state_->global_step; }
 int64_t Step::batch_idx() const { return state_->batch_idx; }
 int64_t Step::dataloader_idx() const { return state_->loader; }
+at::Device Step::device() const { return at::kCPU; }
 int Step::rank() const { return state_->group.rank(); }
 int Step::world_size() const { return state_->group.size(); }
 const std::string& Step::run_dir() const { return state_->run_dir; }
 Group& Step::group() { return state_->group; }
 
 void Step::log(std::string_view name, double value, const LogOptions& options) {
+  check_name("log", name);
   const auto samples =
       state_->indices == nullptr ? 1 : static_cast<int64_t>(state_->indices->size());
   state_->ledger.log(full_name(name, *state_), value, options.batch_size.value_or(samples),
@@ -122,6 +127,7 @@ void Step::log(std::string_view name, const at::Tensor& value, const LogOptions&
         "sample); this one "
         "has {} dimensions",
         name, value.defined() ? value.dim() : -1);
+  check_name("log", name);
   check(!value.is_complex(), "log(\"{}\") takes real numbers, not complex ones", name);
   const at::Tensor numbers =
       at::_to_copy(value.detach(), at::TensorOptions{}.dtype(at::kDouble).device(at::kCPU))
@@ -146,7 +152,7 @@ void Step::log(std::string_view name, const at::Tensor& value, const LogOptions&
 
 void Step::log_image(std::string_view key, const std::vector<at::Tensor>& images,
                      const ImageOptions& options) {
-  check(!key.empty(), "log_image needs a key");
+  check_name("log_image", key);
   check(!images.empty(), "log_image(\"{}\") got no image", key);
   check(options.captions.empty() || options.captions.size() == images.size(),
         "log_image(\"{}\") got {} captions for {} images; give one an image, or none", key,
@@ -156,7 +162,7 @@ void Step::log_image(std::string_view key, const std::vector<at::Tensor>& images
   const Moment moment = next_moment(*state_);
   for (size_t i = 0; i < images.size(); ++i) {
     LoggedImage entry{.loader = state_->loader, .moment = moment, .place = static_cast<int64_t>(i)};
-    entry.record.key = key;
+    entry.record.key = full_name(key, *state_);
     entry.record.step = state_->global_step;
     entry.record.index = index;
     entry.record.caption = options.captions.empty() ? "" : options.captions[i];
@@ -166,8 +172,15 @@ void Step::log_image(std::string_view key, const std::vector<at::Tensor>& images
 
 void Step::log_table(std::string_view name, const std::vector<std::string>& columns,
                      const std::vector<std::vector<Cell>>& rows, const TableOptions& options) {
-  const std::vector<int64_t>* indices =
-      options.indices.empty() ? state_->indices : &options.indices;
+  check(is_table_name(name),
+        "log_table(\"{}\"): a table is a file of its name; use the characters [A-Za-z0-9._-]",
+        name);
+  // A rank that has no samples of its own in a hook around the loaders has nothing to add.
+  const std::vector<int64_t> none;
+  const std::vector<int64_t>* indices = !options.indices.empty()     ? &options.indices
+                                        : state_->indices != nullptr ? state_->indices
+                                        : rows.empty()               ? &none
+                                                                     : nullptr;
   check(indices != nullptr,
         "log_table(\"{}\") in a hook without a batch needs `indices`, the global index of each "
         "row's sample",
@@ -175,20 +188,25 @@ void Step::log_table(std::string_view name, const std::vector<std::string>& colu
   check(rows.size() == indices->size(),
         "log_table(\"{}\") got {} rows for {} samples; a row is of one sample", name, rows.size(),
         indices->size());
+  const std::string full = full_name(name, *state_, '-');
   for (size_t i = 0; i < rows.size(); ++i) {
-    state_->ledger.add_row(name, columns, {.index = (*indices)[i], .cells = rows[i]});
+    state_->ledger.add_row(full, columns, {.index = (*indices)[i], .cells = rows[i]});
   }
 }
 
 void Step::log_text(std::string_view key, std::string_view text) {
-  check(!key.empty(), "log_text needs a key");
+  check_name("log_text", key);
   state_->ledger.add_text(
       {.key = std::string{key}, .text = std::string{text}, .moment = next_moment(*state_)});
 }
 
 void Step::save_prediction(int64_t index, std::string_view name, const at::Tensor& image) {
+  // Samples of several loaders share their indices, and may share their names.
+  const std::string own = state_->loaders > 1 && state_->indices != nullptr
+                              ? format("dataloader_idx_{}-{}", state_->loader, name)
+                              : std::string{name};
   const auto path =
-      std::filesystem::path{run_dir()} / "predictions" / prediction_file_name(index, name);
+      std::filesystem::path{run_dir()} / "predictions" / prediction_file_name(index, own);
   write_file_atomically(path, encode_png(image), Durability::process);
 }
 

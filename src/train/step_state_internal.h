@@ -1,6 +1,7 @@
 #pragma once
 
 #include "image_spool_internal.h"
+#include "phase_internal.h"
 
 #include <muster/comm/group.h>
 #include <muster/metrics/ledger.h>
@@ -19,6 +20,7 @@ struct StepState {
   Ledger& ledger;
   ImageSpool& spool;
   const std::string& run_dir;
+  Phase& phase;
   Stage stage = Stage::validate;
   int64_t epoch = 0;
   int64_t global_step = 0;

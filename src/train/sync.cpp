@@ -3,6 +3,7 @@
 #include <muster/base/check.h>
 #include <muster/metrics/metric.h>
 #include <muster/metrics/table_metric.h>
+#include <muster/track/results.h>
 #include <muster/value/value.h>
 
 #include <algorithm>
@@ -44,6 +45,11 @@ void add_result(EpochResult& result, const std::string& name, MetricResult compu
   }
   for (auto& table : computed.tables) {
     table.name = table.name.empty() ? name : name + "-" + table.name;
+    check(
+        is_table_name(table.name),
+        "the table {} cannot be written, since its file bears its name; give the metric a name of "
+        "the characters [A-Za-z0-9._-]",
+        table.name);
     result.tables.push_back(std::move(table));
   }
 }
@@ -74,6 +80,10 @@ EpochResult sync_epoch(Group& group, const Ledger& mine,
   std::vector<Value> ranks;
   for (const auto& contribution : group.all_gather(payload)) {
     ranks.push_back(from_bytes(contribution.bytes));
+    const size_t found = ranks.back().as_list().at(1).as_list().size();
+    check(found == metrics.size(), ErrorKind::mismatch,
+          "rank {} has {} registered metrics and rank {} has {}; register the same on every rank",
+          group.rank(), metrics.size(), contribution.rank, found);
   }
 
   Ledger all;

@@ -4,28 +4,24 @@
 #include "run_writer_internal.h"
 
 #include <muster/base/check.h>
-#include <muster/base/env.h>
-#include <muster/base/thread_pool.h>
+#include <muster/train/environment.h>
 #include <muster/train/trainer.h>
 
-#include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <tuple>
+#include <optional>
 
 namespace muster {
 
 namespace {
 
 TrainerOptions resolved(TrainerOptions options) {
+  check_options(options);
   if (options.run_dir.empty()) {
     options.run_dir = "runs/trainer";
   }
   return options;
-}
-
-int encoder_threads() {
-  return cores_for_rank(static_cast<int>(env_integer("LOCAL_WORLD_SIZE", 1).value_or(1)));
 }
 
 }  // namespace
@@ -35,7 +31,11 @@ struct Trainer::State {
       : options{resolved(given)},
         group{std::move(job)},
         spool{std::filesystem::path{options.run_dir} / "spool" / format("rank-{}", group.rank()),
-              encoder_threads()} {
+              cores_of_this_rank()} {
+    check(options.devices == 1 || options.devices == group.size(),
+          "devices is {}, but the ranks of this job are {}; muster::run starts more, so do "
+          "`muster launch` and torchrun, or leave devices out",
+          options.devices, group.size());
     if (group.rank() == 0) {
       writer.emplace(options);
       if (options.enable_progress_bar) {
@@ -49,6 +49,7 @@ struct Trainer::State {
   ImageSpool spool;
   std::vector<std::shared_ptr<Callback>> callbacks;
   std::optional<RunWriter> writer;  // on rank 0
+  Phase phase{};
   int exceptions = std::uncaught_exceptions();
 };
 
@@ -57,14 +58,16 @@ Trainer::Trainer(const TrainerOptions& options) : Trainer{options, job_group(opt
 Trainer::Trainer(const TrainerOptions& options, Group group)
     : state_{std::make_unique<State>(options, std::move(group))} {}
 
-Trainer::~Trainer() {
+Trainer::~Trainer() { close(std::uncaught_exceptions() > state_->exceptions ? 1 : 0); }
+
+void Trainer::close(int exit_code) noexcept {
   if (!state_->writer) {
     return;
   }
   try {
-    state_->writer->finish(std::uncaught_exceptions() > state_->exceptions ? 1 : 0);
+    state_->writer->finish(exit_code);
   } catch (const std::exception& error) {
-    // A destructor must not throw, and what was logged before is on the disk already.
+    // What was logged before is on the disk already.
     std::fprintf(stderr, "muster: the loggers were not closed: %s\n", error.what());
   }
 }
@@ -83,8 +86,12 @@ const TrainerOptions& Trainer::options() const { return state_->options; }
 
 Group& Trainer::group() { return state_->group; }
 
+std::string Trainer::phase() const { return to_string(state_->phase); }
+
 Report Trainer::evaluate(Pass& pass) {
   State& state = *state_;
+  state.phase = {.part = Phase::Part::begin, .stage = pass.stage()};
+  state.spool.clear();
   if (state.writer) {
     state.writer->begin_stage(pass.stage(), state.group.size());
   }
@@ -95,13 +102,16 @@ Report Trainer::evaluate(Pass& pass) {
   Loop loop{.options = state.options,
             .group = state.group,
             .spool = state.spool,
-            .callbacks = state.callbacks};
+            .callbacks = state.callbacks,
+            .phase = state.phase};
   EpochResult result = muster::evaluate(pass, loop);
+  state.phase.part = Phase::Part::publish;
   if (state.writer) {
     state.writer->publish(result);
   }
   // A rank must not go on, and perhaps end, before what it spooled is in the run.
   state.group.barrier();
+  state.phase = {};
   return std::move(result.report);
 }
 

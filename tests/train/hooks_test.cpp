@@ -22,6 +22,11 @@ class Noting : public Module<Item, Item> {
   void on_before_batch_transfer(Batch& /*batch*/, Step& step) override {
     note("before_transfer", step);
   }
+  void transfer_batch_to_device(Batch& batch, Step& step) override {
+    note("transfer", step);
+    EXPECT_TRUE(step.device().is_cpu());
+    EXPECT_EQ(batch.size(), 1);
+  }
   void on_after_batch_transfer(Batch& /*batch*/, Step& step) override {
     note("after_transfer", step);
   }
@@ -51,7 +56,8 @@ TEST_F(RunTest, HooksRunInLightningsOrderAndEachMayLog) {
   results(1, [&](Trainer& trainer) {
     Noting module;
     const Report report = trainer.validate(module, loader);
-    const Hooks batch{"before_transfer", "after_transfer", "batch_start", "step", "batch_end"};
+    const Hooks batch{"before_transfer", "transfer", "after_transfer",
+                      "batch_start",     "step",     "batch_end"};
     Hooks expected{"setup", "model_eval", "start", "epoch_start"};
     for (int i = 0; i < 2; ++i) {
       expected.insert(expected.end(), batch.begin(), batch.end());

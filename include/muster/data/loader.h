@@ -28,8 +28,8 @@ struct LoaderOptions {
   int num_workers = 2;
   /// Batches ready or under way at most, on each rank.
   int64_t prefetch = 4;
-  /// Key of the orders and of the samples' random numbers.
-  uint64_t seed = 0;
+  /// Key of the orders and of the samples' random numbers; none: the Trainer's seed.
+  std::optional<uint64_t> seed{};
   /// The data set's name in messages.
   std::string name{};
 };
@@ -79,7 +79,7 @@ class Loader {
  public:
   /// Error of kind `usage` for a null pointer or an option out of range.
   explicit Loader(std::shared_ptr<const Dataset<S>> dataset, LoaderOptions options = {})
-      : dataset_{std::move(dataset)}, options_{std::move(options)}, sampler_{make_sampler()} {}
+      : dataset_{std::move(dataset)}, options_{std::move(options)}, sampler_{make_sampler(0)} {}
 
   explicit Loader(std::vector<S> samples, LoaderOptions options = {})
       : Loader{make_dataset(std::move(samples)), std::move(options)} {}
@@ -91,13 +91,16 @@ class Loader {
   [[nodiscard]] const std::shared_ptr<const Dataset<S>>& dataset() const { return dataset_; }
 
   /// The batches k = rank, rank + world, ... of epoch `epoch` >= 0 with k < limit, in that order.
-  /// Loading starts at once. The loader need not outlive the result.
+  /// `seed` is for a loader without one of its own. Loading starts at once. The loader need not
+  /// outlive the result.
   [[nodiscard]] Epoch<S> batches(int64_t epoch = 0,
                                  int64_t limit = std::numeric_limits<int64_t>::max(), int rank = 0,
-                                 int world = 1) const {
+                                 int world = 1, uint64_t seed = 0) const {
     check(limit >= 0, "a limit of batches must be at least 0, found {}", limit);
-    auto load = [dataset = dataset_, sampler = sampler_, seed = options_.seed, name = options_.name,
-                 order = sampler_.order(epoch), epoch, rank, world](
+    const uint64_t key = options_.seed.value_or(seed);
+    const Sampler sampler = make_sampler(key);
+    auto load = [dataset = dataset_, sampler, key, name = options_.name,
+                 order = sampler.order(epoch), epoch, rank, world](
                     int64_t position, const std::atomic<bool>& cancelled) -> std::shared_ptr<void> {
       const int64_t k = rank + position * world;
       std::vector<int64_t> indices = sampler.batch(order, k);
@@ -107,7 +110,7 @@ class Loader {
         if (cancelled) {
           return nullptr;
         }
-        const Rng rng{seed, static_cast<uint64_t>(epoch), static_cast<uint64_t>(index)};
+        const Rng rng{key, static_cast<uint64_t>(epoch), static_cast<uint64_t>(index)};
         samples.push_back(load_sample(*dataset, index, rng, name));
       }
       return std::make_shared<Batch<S>>(k, std::move(indices), std::move(samples));
@@ -118,13 +121,13 @@ class Loader {
   }
 
  private:
-  [[nodiscard]] Sampler make_sampler() const {
+  [[nodiscard]] Sampler make_sampler(uint64_t seed) const {
     detail::check_loader(options_, dataset_ != nullptr);
     return {dataset_->size(),
             {.batch_size = options_.batch_size,
              .shuffle = options_.shuffle,
              .drop_last = options_.drop_last,
-             .seed = options_.seed}};
+             .seed = options_.seed.value_or(seed)}};
   }
 
   static S load_sample(const Dataset<S>& dataset, int64_t index, Rng rng, const std::string& name) {

@@ -22,6 +22,9 @@ namespace muster {
 void replace_stage(const std::filesystem::path& run_dir, const Report& report,
                    std::span<const ImageRecord> images);
 
+/// Whether a table may have that name, which its file bears: the characters [A-Za-z0-9._-].
+bool is_table_name(std::string_view name);
+
 /// Writes run_dir/tables/STAGE-NAME.csv: `index`, then the table's columns; no value is an empty
 /// cell. The name has the characters [A-Za-z0-9._-], each row a cell for each column, and indices
 /// rise strictly: else an Error of kind `usage`.

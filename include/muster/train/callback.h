@@ -25,8 +25,7 @@ struct Progress {
   std::vector<std::pair<std::string, double>> values{};
 };
 
-/// Follows a run on every rank, in the loop's thread. Callbacks run before the module's hook of the
-/// same moment and hold no Trainer.
+/// Follows a run on every rank, in the loop's thread. Callbacks hold no Trainer.
 class Callback {
  public:
   Callback() = default;
@@ -34,7 +33,9 @@ class Callback {
   Callback& operator=(const Callback&) = delete;
   virtual ~Callback() = default;
 
+  /// Before the module's on_STAGE_epoch_start.
   virtual void on_epoch_start(const Progress& /*progress*/) {}
+  /// After the module's on_STAGE_batch_end.
   virtual void on_batch_end(const Progress& /*progress*/) {}
   /// After the sync: `report` is equal on every rank.
   virtual void on_epoch_end(const Progress& /*progress*/, const Report& /*report*/) {}

@@ -6,6 +6,7 @@
 
 #include <torch/nn/module.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,26 +22,26 @@ class ModuleBase : public torch::nn::Module {
   virtual void setup(Step& /*step*/) {}
   virtual void teardown(Step& /*step*/) {}
 
-  virtual void on_validation_model_eval(Step& /*step*/) { eval(); }
+  virtual void on_validation_model_eval(Step& /*step*/) { enter_eval(); }
   virtual void on_validation_start(Step& /*step*/) {}
   virtual void on_validation_epoch_start(Step& /*step*/) {}
   virtual void on_validation_epoch_end(Step& /*step*/) {}
   virtual void on_validation_end(Step& /*step*/) {}
-  virtual void on_validation_model_train(Step& /*step*/) { train(); }
+  virtual void on_validation_model_train(Step& /*step*/) { leave_eval(); }
 
-  virtual void on_test_model_eval(Step& /*step*/) { eval(); }
+  virtual void on_test_model_eval(Step& /*step*/) { enter_eval(); }
   virtual void on_test_start(Step& /*step*/) {}
   virtual void on_test_epoch_start(Step& /*step*/) {}
   virtual void on_test_epoch_end(Step& /*step*/) {}
   virtual void on_test_end(Step& /*step*/) {}
-  virtual void on_test_model_train(Step& /*step*/) { train(); }
+  virtual void on_test_model_train(Step& /*step*/) { leave_eval(); }
 
-  virtual void on_predict_model_eval(Step& /*step*/) { eval(); }
+  virtual void on_predict_model_eval(Step& /*step*/) { enter_eval(); }
   virtual void on_predict_start(Step& /*step*/) {}
   virtual void on_predict_epoch_start(Step& /*step*/) {}
   virtual void on_predict_epoch_end(Step& /*step*/) {}
   virtual void on_predict_end(Step& /*step*/) {}
-  virtual void on_predict_model_train(Step& /*step*/) { train(); }
+  virtual void on_predict_model_train(Step& /*step*/) { leave_eval(); }
 
   /// Metrics that the trainer merges over ranks at an epoch's end and resets before the next one;
   /// values are reported as NAME/VALUE.
@@ -49,10 +50,18 @@ class ModuleBase : public torch::nn::Module {
   }
 
  protected:
-  /// `metric` must live as long as the module; names are unique.
+  /// `metric` must live as long as the module; names are unique, and as `Step::log` takes them.
   void register_metric(std::string name, Metric& metric);
 
+  /// Puts the module and all below it into evaluation mode.
+  void enter_eval();
+  /// Gives the module and each one below it the mode it had before `enter_eval`, so that a part
+  /// that is kept in evaluation mode while training (frozen BatchNorm) stays so.
+  void leave_eval();
+
  private:
+  bool was_training_ = true;
+  std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> modes_;
   std::vector<std::pair<std::string, Metric*>> metrics_;
 };
 
@@ -74,6 +83,12 @@ class Module : public ModuleBase {
   using ModuleBase::ModuleBase;
 
   virtual void on_before_batch_transfer(Batch& /*batch*/, Step& /*step*/) {}
+  /// Moves the batch to where the module computes.
+  virtual void transfer_batch_to_device(Batch& batch, Step& step) {
+    if (!step.device().is_cpu()) {
+      batch = batch.to(step.device());
+    }
+  }
   virtual void on_after_batch_transfer(Batch& /*batch*/, Step& /*step*/) {}
 
   virtual void on_validation_batch_start(const Batch& /*batch*/, Step& /*step*/) {}

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 
 namespace muster {
@@ -18,8 +19,8 @@ class BatchLimit {
   BatchLimit(int64_t batches) : limit_{batches} {}       // NOLINT(google-explicit-constructor)
   BatchLimit(double fraction) : limit_{fraction} {}      // NOLINT(google-explicit-constructor)
 
-  /// How many of `batches` an epoch takes; `name` is for the message when the limit is negative or
-  /// a fraction above 1 (Error of kind `usage`).
+  /// How many of `batches` an epoch takes; `name` is for the message when the limit is negative, a
+  /// fraction above 1, or a fraction that comes to no batch at all (Error of kind `usage`).
   [[nodiscard]] int64_t of(int64_t batches, std::string_view name) const;
   [[nodiscard]] const std::variant<int64_t, double>& value() const { return limit_; }
 
@@ -52,7 +53,8 @@ struct TrainerOptions {
   /// Compute threads of a rank: a number, or "auto" for its share of the cores. A model's sums
   /// depend on it, so the default is one whatever the number of ranks.
   ThreadCount threads{};
-  /// Seed of shuffling, augmentation and torch's generator.
+  /// Seed of shuffling and augmentation (of loaders without a seed of their own), of the module's
+  /// first weights and of torch's generator.
   int64_t seed = 0;
   /// Where everything is written; "" is runs/PROGRAM.
   std::string run_dir{};
@@ -71,5 +73,8 @@ struct TrainerOptions {
   /// Seconds a rank waits for another in a collective before it gives up.
   double timeout = 600.0;
 };
+
+/// Error of kind `usage` that names the first option out of its range.
+void check_options(const TrainerOptions& options);
 
 }  // namespace muster

@@ -12,6 +12,14 @@ namespace muster {
 
 class Metric;
 
+/// Which batches of a loader a rank takes: k = rank, rank + world_size, ... below `limit`.
+struct Share {
+  int64_t limit = 0;
+  int rank = 0;
+  int world_size = 1;
+  uint64_t seed = 0;  ///< of a loader that has none of its own
+};
+
 /// One evaluation of a module over its loaders with their types hidden, so that the loop is
 /// compiled once. The loop calls; a pass only forwards to the module's hooks of its stage and to
 /// its loaders.
@@ -28,8 +36,8 @@ class Pass {
   /// Global batches of a loader.
   [[nodiscard]] virtual int64_t batches(int64_t loader) const = 0;
 
-  /// Starts loading this rank's share of the first `limit` batches.
-  virtual void open(int64_t loader, int64_t limit, int rank, int world_size) = 0;
+  /// Starts loading.
+  virtual void open(int64_t loader, const Share& share) = 0;
   /// Takes this rank's next batch; false when there is none left.
   virtual bool next() = 0;
   /// Of the batch that `next` took.

@@ -39,7 +39,7 @@ struct ImageOptions {
 
 struct TableOptions {
   /// Global index of each row's sample. By default the batch's samples in order; a hook without a
-  /// batch must say them.
+  /// batch must say them (none where it has no rows).
   std::vector<int64_t> indices{};
 };
 
@@ -59,6 +59,8 @@ class Step {
   [[nodiscard]] int64_t batch_idx() const;
   /// Which of several loaders; 0 where there is one.
   [[nodiscard]] int64_t dataloader_idx() const;
+  /// Where the module computes.
+  [[nodiscard]] at::Device device() const;
   [[nodiscard]] int rank() const;
   [[nodiscard]] int world_size() const;
   /// True on the rank that writes. Nothing needs it to log: `log` and `log_image` work on every
@@ -67,7 +69,10 @@ class Step {
   [[nodiscard]] const std::string& run_dir() const;
 
   /// Adds to the epoch's value called `name`. It becomes the value of all samples at the epoch's
-  /// end, exact and the same at any number of ranks; ranks that log nothing add nothing.
+  /// end, exact and the same at any number of ranks; ranks that log nothing add nothing. In a hook
+  /// without a batch each rank that calls adds a value: a sum then grows with their number, unless
+  /// `is_global_zero()` guards it. Names are UTF-8 without control characters, and none of the
+  /// loggers' own (step, epoch, trainer/global_step, ...): else an Error of kind `usage`.
   void log(std::string_view name, double value, const LogOptions& options = {});
   /// A 0-d tensor is a scalar. Each element of a 1-D tensor counts as one sample. Any device and
   /// number type; other shapes are an Error of kind `usage`.
@@ -76,11 +81,14 @@ class Step {
   /// Adds images to the run: HxW, CxHxW or HxWxC (C of 1, 3, 4), uint8 or floating in [0, 1]
   /// (values outside are clamped), any device, sizes may differ. The tensors may be changed after
   /// the call. Encoding happens on other threads. Error of kind `usage`: captions of another number
-  /// than images, no index in a hook without a batch, a call beyond the batch.
+  /// than images, no index in a hook without a batch, a call beyond the batch. In a hook without a
+  /// batch, what several ranks log alike is one image. With several loaders a batch's key gets the
+  /// suffix /dataloader_idx_N.
   void log_image(std::string_view key, const std::vector<at::Tensor>& images,
                  const ImageOptions& options = {});
-  /// Adds rows to the per-sample table `name`. The mean of each number column becomes the metric
-  /// `name/column`.
+  /// Adds rows to the per-sample table `name` ([A-Za-z0-9._-]; text columns before numbers). The
+  /// mean of each number column becomes the metric `name/column`. With several loaders a batch's
+  /// table gets the suffix -dataloader_idx_N.
   void log_table(std::string_view name, const std::vector<std::string>& columns,
                  const std::vector<std::vector<Cell>>& rows, const TableOptions& options = {});
   void log_text(std::string_view key, std::string_view text);
@@ -97,7 +105,8 @@ class Step {
   Group& group();
 
   /// Encodes `image` (as log_image takes it) into predictions/INDEX-NAME.png of the run folder;
-  /// `index` is the sample's global index.
+  /// `index` is the sample's global index. With several loaders the name of a batch's begins with
+  /// dataloader_idx_N-.
   void save_prediction(int64_t index, std::string_view name, const at::Tensor& image);
 
  private:

@@ -24,13 +24,18 @@ enum class ReturnPredictions {
 class Trainer {
  public:
   /// On the ranks of the job that this process was started in (`muster launch`, torchrun), alone
-  /// otherwise.
+  /// otherwise. Ranks meet once: a second Trainer of a job takes the first one's group. Error of
+  /// kind `usage` for an option out of its range.
   explicit Trainer(const TrainerOptions& options = {});
   Trainer(const TrainerOptions& options, Group group);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
   /// Closes the loggers (as failed when an exception is under way). Never communicates.
   ~Trainer();
+
+  /// Closes the loggers early, for a program that is about to end with `exit_code` and without
+  /// destructors. Never communicates.
+  void close(int exit_code) noexcept;
 
   /// The configuration that loggers show; before the first stage, at most once.
   void log_hyperparameters(const Value& config);
@@ -68,6 +73,9 @@ class Trainer {
   /// The options as resolved: run_dir is never empty.
   [[nodiscard]] const TrainerOptions& options() const;
   [[nodiscard]] Group& group();
+  /// Where the stage stands that is running, or that an exception has ended: "validate, epoch 0,
+  /// loader 0, batch 3"; "" between stages.
+  [[nodiscard]] std::string phase() const;
 
  private:
   struct State;
@@ -79,7 +87,7 @@ class Trainer {
 
 /// The group of the job that this process belongs to, by the variables of `muster launch` or
 /// torchrun; a group of one where there are none. `timeout` in seconds bounds each wait for another
-/// rank.
+/// rank. Error of kind `usage` at a second call in a job of several ranks, which have met already.
 Group job_group(double timeout = 600.0);
 
 /// Copies weights into the parameters and buffers of `module`, by their names: `path` is a

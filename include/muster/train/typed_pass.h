@@ -18,7 +18,12 @@ template <typename S>
 class LoaderList {
  public:
   LoaderList(const Loader<S>& loader) : loaders_{&loader} {}  // NOLINT(google-explicit-constructor)
-  LoaderList(std::vector<const Loader<S>*> loaders) : loaders_{std::move(loaders)} {}
+  /// Error of kind `usage` for a null pointer.
+  LoaderList(std::vector<const Loader<S>*> loaders) : loaders_{std::move(loaders)} {
+    for (const auto* loader : loaders_) {
+      check(loader != nullptr, "a list of loaders has a null pointer in it");
+    }
+  }
 
   [[nodiscard]] const std::vector<const Loader<S>*>& loaders() const { return loaders_; }
 
@@ -40,9 +45,9 @@ class TypedPass final : public Pass {
   [[nodiscard]] int64_t loaders() const override { return static_cast<int64_t>(loaders_.size()); }
   [[nodiscard]] int64_t batches(int64_t loader) const override { return at(loader).size(); }
 
-  void open(int64_t loader, int64_t limit, int rank, int world_size) override {
+  void open(int64_t loader, const Share& share) override {
     loader_ = loader;
-    epoch_.emplace(at(loader).batches(0, limit, rank, world_size));
+    epoch_.emplace(at(loader).batches(0, share.limit, share.rank, share.world_size, share.seed));
   }
 
   bool next() override {
@@ -85,6 +90,7 @@ class TypedPass final : public Pass {
   void batch(Step& step) override {
     auto& batch = *batch_;
     module_.on_before_batch_transfer(batch, step);
+    module_.transfer_batch_to_device(batch, step);
     module_.on_after_batch_transfer(batch, step);
     if constexpr (stage_ == Stage::validate) {
       module_.on_validation_batch_start(batch, step);
