@@ -76,6 +76,23 @@ void merge(Value& base, const Value& over) {
   }
 }
 
+/// See section_of; `path` is where `value` stands.
+void keep_texts(Value& value, const Value& defaults, const Invocation& invocation,
+                const std::string& path) {
+  if (defaults.is_string()) {
+    const auto text = invocation.texts.find(path);
+    if (text != invocation.texts.end() && !value.is_string()) {
+      value = text->second;
+    }
+  } else if (defaults.is_dict() && value.is_dict()) {
+    for (auto& [key, item] : value.as_dict()) {
+      if (const Value* inner = defaults.find(key)) {
+        keep_texts(item, *inner, invocation, path + "." + key);
+      }
+    }
+  }
+}
+
 class Parser {
  public:
   Parser(const std::string& program, const std::vector<std::string>& arguments)
@@ -97,12 +114,13 @@ class Parser {
     check(!result_.command.empty() || result_.help, "a command is missing; {}",
           usage_text(result_.program));
     Value config = Value::Dict{};
-    if (!config_file_.empty()) {
-      config = read_config();
+    for (const auto& file : config_files_) {
+      merge(config, read_config(file));
     }
     merge(config, given_);
     if (const Value* path = config.find("ckpt_path"); path != nullptr && !path->is_null()) {
-      check(path->is_string(), "ckpt_path: expected a path, found the {} {}", path->kind(),
+      check(path->is_string() && !path->as_string().empty(),
+            "ckpt_path: expected a path, best or last, found the {} {}", path->kind(),
             to_json(*path));
       result_.ckpt_path = path->as_string();
     }
@@ -142,36 +160,36 @@ class Parser {
     }
     const std::string text = attached ? *attached : next_argument(name);
     if (name == "config") {
-      config_file_ = text;
+      config_files_.push_back(text);
     } else if (name == "ckpt_path") {
       given_["ckpt_path"] = text;
-    } else if (name == "run_dir" || name == "trainer.run_dir") {
-      assign(given_, "trainer.run_dir", text);
     } else {
-      assign(given_, dotted ? name : "trainer." + name, parse_scalar(text));
+      const std::string path = dotted ? name : "trainer." + name;
+      assign(given_, path, parse_scalar(text));
+      result_.texts[path] = text;
     }
   }
 
   const std::string& next_argument(const std::string& name) {
     check(at_ + 1 < arguments_.size() && !arguments_[at_ + 1].starts_with("--"),
-          "--{} needs a value after it", name);
+          "--{} needs a value after it (--{}=VALUE where the value begins with --)", name, name);
     return arguments_[++at_];
   }
 
-  Value read_config() {
-    const auto text = read_file_if_there(config_file_);
-    check(text.has_value(), "--config {}: there is no such file", config_file_);
-    Value config = parse_yaml(*text, config_file_);
+  static Value read_config(const std::string& file) {
+    const auto text = read_file_if_there(file);
+    check(text.has_value(), "--config {}: there is no such file", file);
+    Value config = parse_yaml(*text, file);
     if (config.is_null()) {
       config = Value::Dict{};
     }
-    check(config.is_dict(), "{}: expected sections (trainer, model, data), found a {}",
-          config_file_, config.kind());
+    check(config.is_dict(), "{}: expected sections (trainer, model, data), found a {}", file,
+          config.kind());
     for (const auto& [key, value] : config.as_dict()) {
       if (!among(sections, key) && key != "ckpt_path") {
         const std::vector<std::string> known{"trainer", "model", "data", "ckpt_path"};
         const std::string nearest = closest_name(key, known);
-        fail(ErrorKind::usage, "{}: unknown key {}; {}", config_file_, key,
+        fail(ErrorKind::usage, "{}: unknown key {}; {}", file, key,
              nearest.empty() ? "known are trainer, model, data and ckpt_path"
                              : "did you mean " + nearest + "?");
       }
@@ -182,7 +200,7 @@ class Parser {
   const std::vector<std::string>& arguments_;
   size_t at_ = 0;
   Invocation result_;
-  std::string config_file_;
+  std::vector<std::string> config_files_;
   Value given_ = Value::Dict{};
 };
 
@@ -192,14 +210,17 @@ Invocation parse_arguments(const std::string& program, const std::vector<std::st
   return Parser{program, arguments}.parse();
 }
 
+Value section_of(const Invocation& invocation, const std::string& name, const Value& defaults) {
+  const Value* found = invocation.config.find(name);
+  Value section = found == nullptr || found->is_null() ? Value{Value::Dict{}} : *found;
+  keep_texts(section, defaults, invocation, name);
+  return section;
+}
+
 TrainerOptions trainer_options(const Invocation& invocation) {
   TrainerOptions options;
-  if (const Value* trainer = invocation.config.find("trainer");
-      trainer != nullptr && !trainer->is_null()) {
-    update_from_value(options, *trainer, "trainer");
-  }
-  check(options.devices >= 1 && options.devices <= 1024,
-        "trainer.devices: expected 1 to 1024, found {}", options.devices);
+  update_from_value(options, section_of(invocation, "trainer", to_value(options)), "trainer");
+  check_options(options);
   if (options.run_dir.empty()) {
     options.run_dir = "runs/" + invocation.program;
   }

@@ -1,9 +1,11 @@
 #include "invocation_internal.h"
 #include "yaml_internal.h"
 
+#include <muster/base/check.h>
 #include <muster/base/files.h>
 #include <muster/base/json_writer.h>
 #include <muster/cli/cli.h>
+#include <muster/proc/rank_failure.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,8 +16,8 @@ namespace muster {
 namespace {
 
 void print_text(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  check(std::fflush(stdout) == 0 && written, ErrorKind::io, "cannot write to the standard output");
 }
 
 }  // namespace
@@ -23,7 +25,6 @@ void print_text(const std::string& text) {
 struct Cli::State {
   Invocation invocation;
   TrainerOptions options;
-  Value nothing = Value::Dict{};
   Value resolved{};
   std::unique_ptr<Trainer> trainer{};
 };
@@ -46,9 +47,8 @@ std::string Cli::ckpt_path() const {
   return given;
 }
 
-const Value& Cli::section(std::string_view name) const {
-  const Value* found = state_->invocation.config.find(name);
-  return found == nullptr || found->is_null() ? state_->nothing : *found;
+Value Cli::section(const std::string& name, const Value& defaults) const {
+  return section_of(state_->invocation, name, defaults);
 }
 
 void Cli::resolve(Value model, Value data) {
@@ -70,16 +70,28 @@ void Cli::resolve(Value model, Value data) {
   }
 }
 
+void Cli::resolve_without_options() {
+  if (state_->resolved.is_dict()) {
+    return;
+  }
+  const Value none = Value::Dict{};
+  for (const auto* name : {"model", "data"}) {
+    const Value given = section(name, none);
+    check(given.is_dict(), "{}: expected a dict, found a {}", name, given.kind());
+    ValuePath{name}.check_keys(given.as_dict(), {});
+  }
+  resolve(none, none);
+}
+
 Trainer& Cli::trainer() {
   auto& state = *state_;
   if (state.trainer == nullptr) {
+    resolve_without_options();
     state.trainer = std::make_unique<Trainer>(state.options);
-    if (state.resolved.is_dict()) {
-      state.trainer->log_hyperparameters(state.resolved);
-      if (state.trainer->group().rank() == 0) {
-        write_file_atomically(std::filesystem::path{state.options.run_dir} / "config.yaml",
-                              to_yaml(state.resolved));
-      }
+    state.trainer->log_hyperparameters(state.resolved);
+    if (state.trainer->group().rank() == 0) {
+      write_file_atomically(std::filesystem::path{state.options.run_dir} / "config.yaml",
+                            to_yaml(state.resolved));
     }
   }
   return *state.trainer;
@@ -99,6 +111,16 @@ void Cli::print(const Report& report) {
             (value ? shortest(*value) : "no value") + "\n";
   }
   print_text(text);
+}
+
+void Cli::fail() {
+  RankFailure failure = failure_of(std::current_exception());
+  failure.run_dir = state_->options.run_dir;
+  if (state_->trainer != nullptr) {
+    failure.phase = state_->trainer->phase();
+    state_->trainer->close(failure.code);
+  }
+  fail_rank(failure);
 }
 
 void Cli::finish() {

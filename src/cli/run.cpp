@@ -8,6 +8,8 @@
 #include <muster/proc/rank_failure.h>
 #include <muster/train/environment.h>
 
+#include <c10/util/Exception.h>
+
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -40,17 +42,37 @@ void run_rank(const Invocation& invocation, const TrainerOptions& options,
         "--devices {} contradicts WORLD_SIZE={} of the launcher; leave --devices out",
         options.devices, ranks);
   set_compute_threads(options.threads.count);
+  seed_everything(options.seed);
   const bool only_shows = invocation.help || invocation.print_config;
+  if (!only_shows) {
+    clear_error_files(options.run_dir, env ? env->rank : 0, static_cast<int>(ranks));
+  }
   if (!only_shows && (!env || env->rank == 0)) {
-    clear_error_files(options.run_dir);
     mention_idle_cores(options, env ? env->local_world_size : 1);
   }
   Cli cli{invocation};
-  program(cli);
-  cli.finish();
+  try {
+    program(cli);
+    cli.finish();
+  } catch (const EarlyExit&) {
+    throw;
+  } catch (...) {
+    cli.fail();  // While it still knows what it was doing.
+  }
 }
 
 }  // namespace
+
+RankFailure failure_of(const std::exception_ptr& error) {
+  RankFailure failure = describe_failure(error);
+  try {
+    std::rethrow_exception(error);
+  } catch (const c10::Error& from_torch) {
+    failure.message = from_torch.what_without_backtrace();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): it is described already
+  }
+  return failure;
+}
 
 int run(int argc, char** argv, const std::function<void(Cli&)>& program) {
   const std::vector<std::string> arguments(argv, argv + argc);
@@ -73,7 +95,7 @@ int run(int argc, char** argv, const std::function<void(Cli&)>& program) {
     return exit.code;
   } catch (...) {
     const std::string run_dir = failure.run_dir;
-    failure = describe_failure(std::current_exception());
+    failure = failure_of(std::current_exception());
     failure.run_dir = run_dir;
   }
   fail_rank(failure);

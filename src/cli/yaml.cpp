@@ -3,20 +3,26 @@
 #include <muster/base/check.h>
 #include <muster/base/json_writer.h>
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
+#include <optional>
 #include <set>
+#include <sstream>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 namespace muster {
 
 namespace {
 
 constexpr size_t max_bytes = size_t{1} << 20U;
-constexpr int max_depth = 64;
-constexpr int max_nodes = 100'000;
+constexpr size_t max_depth = 64;
+constexpr size_t max_values = 100'000;
 
 template <typename Number>
 bool read_whole(std::string_view text, Number& number) {
@@ -55,73 +61,136 @@ Value plain_scalar(std::string_view text) {
   return std::string{text};
 }
 
-class Reader {
+/// Builds the tree from the parser's events, so that a bound that is passed, an alias or a tag ends
+/// the parsing at once.
+class TreeBuilder final : public YAML::EventHandler {
  public:
-  explicit Reader(std::string_view source) : source_{source} {}
+  explicit TreeBuilder(std::string_view source) : source_{source} {}
 
-  Value read(const YAML::Node& node, int depth) {
-    check(depth <= max_depth && ++nodes_ <= max_nodes, "{}: more than {} levels or {} values",
-          source_, max_depth, max_nodes);
-    const std::string& tag = node.Tag();
-    check(tag.empty() || tag == "?" || tag == "!", "{}:{}: the tag {} is not supported", source_,
-          node.Mark().line + 1, tag);
-    if (node.IsSequence()) {
-      Value::List list;
-      for (const auto& item : node) {
-        list.push_back(read(item, depth + 1));
-      }
-      return list;
-    }
-    if (node.IsMap()) {
-      return read_map(node, depth);
-    }
-    if (node.IsScalar()) {
-      return tag == "!" ? Value{node.Scalar()} : plain_scalar(node.Scalar());
-    }
-    return {};
+  Value take() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    check(++documents_ == 1, "{}:{}: a second document begins; a configuration is one", source_,
+          mark.line + 1);
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override { add(mark, {}); }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override {
+    // An alias would let a small file name a large tree many times over.
+    fail(ErrorKind::usage,
+         "{}:{}: aliases (*name) are not supported; write the value again, or quote the text",
+         source_, mark.line + 1);
   }
 
- private:
-  Value read_map(const YAML::Node& node, int depth) {
-    Value::Dict dict;
-    std::set<std::string> keys;
-    for (const auto& item : node) {
-      check(item.first.IsScalar(), "{}:{}: a key must be a text", source_,
-            item.first.Mark().line + 1);
-      const std::string& key = item.first.Scalar();
-      check(keys.insert(key).second, "{}:{}: the key {} stands twice", source_,
-            item.first.Mark().line + 1, key);
-      dict.emplace_back(key, read(item.second, depth + 1));
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t /*anchor*/,
+                const std::string& text) override {
+    check_tag(mark, tag);
+    if (takes_key()) {
+      Open& map = open_.back();
+      check(map.keys.insert(text).second, "{}:{}: the key {} stands twice", source_, mark.line + 1,
+            text);
+      map.key = text;
+      return;
     }
-    return dict;
+    add(mark, tag == "!" ? Value{text} : plain_scalar(text));
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t /*anchor*/,
+                       YAML::EmitterStyle::value /*style*/) override {
+    open(mark, tag, Value::List{});
+  }
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t /*anchor*/,
+                  YAML::EmitterStyle::value /*style*/) override {
+    open(mark, tag, Value::Dict{});
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  /// A list or map whose end has not come yet.
+  struct Open {
+    YAML::Mark mark{};
+    Value value{};
+    std::optional<std::string> key{};  ///< of a map, when its value is next
+    std::set<std::string> keys{};
+  };
+
+  [[nodiscard]] bool takes_key() const {
+    return !open_.empty() && open_.back().value.is_dict() && !open_.back().key;
+  }
+
+  void check_tag(const YAML::Mark& mark, const std::string& tag) const {
+    check(tag.empty() || tag == "?" || tag == "!", "{}:{}: the tag {} is not supported", source_,
+          mark.line + 1, tag);
+  }
+
+  void open(const YAML::Mark& mark, const std::string& tag, Value empty) {
+    check_tag(mark, tag);
+    // yaml-cpp takes brackets that are never closed for keys.
+    check(!takes_key(), "{}:{}: a key must be a text, or a bracket is not closed", source_,
+          mark.line + 1);
+    check(open_.size() < max_depth, "{}:{}: more than {} levels", source_, mark.line + 1,
+          max_depth);
+    open_.push_back({.mark = mark, .value = std::move(empty)});
+  }
+
+  void close() {
+    Open closed = std::move(open_.back());
+    open_.pop_back();
+    add(closed.mark, std::move(closed.value));
+  }
+
+  void add(const YAML::Mark& mark, Value value) {
+    check(++values_ <= max_values, "{}:{}: more than {} values", source_, mark.line + 1,
+          max_values);
+    check(!takes_key(), "{}:{}: a key must be a text", source_, mark.line + 1);
+    if (open_.empty()) {
+      root_ = std::move(value);
+    } else if (open_.back().value.is_list()) {
+      open_.back().value.as_list().push_back(std::move(value));
+    } else {
+      open_.back().value.as_dict().emplace_back(*open_.back().key, std::move(value));
+      open_.back().key.reset();
+    }
   }
 
   std::string_view source_;
-  int nodes_ = 0;
+  Value root_;
+  std::vector<Open> open_;
+  size_t values_ = 0;
+  int documents_ = 0;
 };
 
-/// Refuses what would make yaml-cpp recurse or expand without bound, before it parses.
-void check_bounds(std::string_view text, std::string_view source) {
-  check(text.size() <= max_bytes, "{}: {} bytes of YAML; at most {} are read", source, text.size(),
-        max_bytes);
-  int open = 0;
-  size_t indent_levels = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    open += text[i] == '[' || text[i] == '{' ? 1 : text[i] == ']' || text[i] == '}' ? -1 : 0;
-    const bool dash = text[i] == '-' && (i + 1 == text.size() || text[i + 1] == ' ');
-    const bool key =
-        (text[i] == '?' || text[i] == ':') && i + 1 < text.size() && text[i + 1] == ' ';
-    indent_levels = text[i] == '\n' ? 0 : indent_levels + (dash || key ? 1 : 0);
-    check(open <= max_depth && indent_levels <= size_t{max_depth}, "{}: more than {} levels",
-          source, max_depth);
+/// Texts of which nothing can be mistaken; yaml-cpp would also write some plain that it reads back
+/// as others ("a ").
+bool is_plain(std::string_view text) {
+  const auto is_alnum = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  const auto is_inside = [&](char c) {
+    return is_alnum(c) || std::string_view{"/._-+ "}.find(c) != std::string_view::npos;
+  };
+  return !text.empty() && (is_alnum(text.front()) || text.front() == '/') && text.back() != ' ' &&
+         std::all_of(text.begin(), text.end(), is_inside) && plain_scalar(text).is_string();
+}
+
+void write_text(YAML::Emitter& out, const std::string& text) {
+  if (!is_plain(text)) {
+    out << YAML::DoubleQuoted;
   }
+  out << text;
 }
 
 void write(YAML::Emitter& out, const Value& value) {
   if (value.is_dict()) {
     out << YAML::BeginMap;
     for (const auto& [key, item] : value.as_dict()) {
-      out << YAML::Key << key << YAML::Value;
+      out << YAML::Key;
+      write_text(out, key);
+      out << YAML::Value;
       write(out, item);
     }
     out << YAML::EndMap;
@@ -146,12 +215,7 @@ void write(YAML::Emitter& out, const Value& value) {
             : plain               ? text
                                   : text + ".0");
   } else if (value.is_string()) {
-    const std::string& text = value.as_string();
-    if (parse_scalar(text).is_string()) {
-      out << text;
-    } else {
-      out << YAML::DoubleQuoted << text;
-    }
+    write_text(out, value.as_string());
   } else {
     fail(ErrorKind::usage, "a {} cannot be written as YAML", value.kind());
   }
@@ -160,13 +224,15 @@ void write(YAML::Emitter& out, const Value& value) {
 }  // namespace
 
 Value parse_yaml(std::string_view text, std::string_view source) {
-  check_bounds(text, source);
+  check(text.size() <= max_bytes, "{}: {} bytes of YAML; at most {} are read", source, text.size(),
+        max_bytes);
   try {
-    // An alias would let a small file name a large tree many times over.
-    check(text.find("\n*") == std::string_view::npos && text.find(" *") == std::string_view::npos,
-          "{}: aliases (*name) are not supported; write the value again, or quote the text",
-          source);
-    return Reader{source}.read(YAML::Load(std::string{text}), 0);
+    std::istringstream stream{std::string{text}};
+    YAML::Parser parser{stream};
+    TreeBuilder tree{source};
+    while (parser.HandleNextDocument(tree)) {
+    }
+    return tree.take();
   } catch (const YAML::Exception& error) {
     fail(ErrorKind::usage, "{}:{}: this is not YAML: {}", source, error.mark.line + 1, error.msg);
   }
@@ -175,7 +241,14 @@ Value parse_yaml(std::string_view text, std::string_view source) {
 Value parse_scalar(std::string_view text) {
   const bool structured = text.starts_with('[') || text.starts_with('{') || text.starts_with('"') ||
                           text.starts_with('\'');
-  return structured ? parse_yaml(text, "the command line") : plain_scalar(text);
+  if (!structured) {
+    return plain_scalar(text);
+  }
+  try {
+    return parse_yaml(text, "the command line");
+  } catch (const Error&) {
+    return std::string{text};
+  }
 }
 
 std::string to_yaml(const Value& value) {

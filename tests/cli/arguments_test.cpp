@@ -50,6 +50,37 @@ TEST(Arguments, TheCommandLineWinsOverTheFile) {
   EXPECT_EQ(trainer_options(invocation).run_dir, "runs/prog");
 }
 
+TEST(Arguments, WhatIsGivenForATextIsMeantAsItStands) {
+  for (const std::string text : {"007", "1.50", "null", "true", "", "[a-z]+", "{epoch}-{step}",
+                                 "-1", "~", "12 # 3", "a: b"}) {
+    const auto invocation =
+        parse_arguments("prog", {"validate", "--trainer.project", text, "--model.inner.text", text,
+                                 "--model.number=-1", "--run_dir", text});
+    const auto options = trainer_options(invocation);
+    EXPECT_EQ(options.project, text);
+    EXPECT_EQ(options.run_dir, text.empty() ? "runs/prog" : text);
+    Value defaults = Value::Dict{};
+    defaults["inner"]["text"] = "default";
+    defaults["number"] = 3;
+    const Value model = section_of(invocation, "model", defaults);
+    EXPECT_EQ(model.find("inner")->find("text")->as_string(), text);
+    EXPECT_EQ(model.find("number")->as_int(), -1);
+  }
+  const auto quoted = parse_arguments("prog", {"validate", "--trainer.project", "\"12\""});
+  EXPECT_EQ(trainer_options(quoted).project, "12");
+}
+
+TEST(Arguments, ALaterFileIsLaidOverAnEarlierOne) {
+  const TempFolder folder;
+  write_file_atomically(folder / "a.yaml", "trainer: {devices: 4, seed: 9}\n");
+  write_file_atomically(folder / "b.yaml", "trainer: {seed: 10}\n");
+  const auto options =
+      trainer_options(parse_arguments("prog", {"test", "--config", (folder / "a.yaml").string(),
+                                               "--config", (folder / "b.yaml").string()}));
+  EXPECT_EQ(options.devices, 4);
+  EXPECT_EQ(options.seed, 10);
+}
+
 TEST(Arguments, AnUnknownNameBringsTheClosestOne) {
   EXPECT_TRUE(has(message_of({"validate", "--trainer.limit_val_batchs", "2"}),
                   "trainer.limit_val_batches"));
@@ -71,6 +102,10 @@ TEST(Arguments, AWrongTypeIsNamed) {
       has(message_of({"validate", "--trainer.limit_val_batches", "1.5"}), "limit_val_batches"));
   EXPECT_TRUE(has(message_of({"validate", "--trainer.logger", "perhaps"}), "trainer.logger"));
   EXPECT_TRUE(has(message_of({"validate", "--trainer", "2"}), "unknown option --trainer"));
+  EXPECT_TRUE(has(message_of({"validate", "--ckpt_path", ""}), "ckpt_path"));
+  EXPECT_TRUE(has(message_of({"validate", "--threads", "4294967297"}), "trainer.threads"));
+  EXPECT_TRUE(has(message_of({"validate", "--trainer.timeout", "0"}), "trainer.timeout"));
+  EXPECT_TRUE(has(message_of({"validate", "--trainer.timeout", ".nan"}), "trainer.timeout"));
 }
 
 TEST(Arguments, WhatIsMissingIsNamed) {

@@ -58,11 +58,86 @@ TEST(Yaml, WhatIsWrittenReadsBackAsTheSameTree) {
   EXPECT_TRUE(identical(parse_yaml(to_yaml(v), "written"), v)) << to_yaml(v);
 }
 
+TEST(Yaml, AnyTextReadsBackAsTheSameText) {
+  const std::vector<std::string> pieces{"a",    "[",  "{",
+                                        "]",    "}",  "\"",
+                                        "'",    ": ", " #",
+                                        "-",    "- ", "*",
+                                        "&x",   "!",  "|",
+                                        ">",    "%",  "@",
+                                        "`",    " ",  "\n",
+                                        "\t",   "~",  "null",
+                                        "true", "1",  ".5e3",
+                                        "?",    "? ", "\xc3\xa9",
+                                        ",",    "=",  "---",
+                                        "...",  "\\", "0x1",
+                                        "<<",   "\r", "\xe2\x80\xa8",
+                                        "\x01", "$"};
+  uint32_t random = 1;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text;
+    const uint32_t length = round % 6;
+    for (uint32_t i = 0; i < length; ++i) {
+      random = random * 1664525U + 1013904223U;
+      text += pieces[(random >> 8U) % pieces.size()];
+    }
+    Value v = Value::Dict{};
+    v["text"] = text;
+    v["list"] = Value::List{text, 1};
+    v["inner"][text] = 2;
+    ASSERT_TRUE(identical(parse_yaml(to_yaml(v), "written"), v)) << to_yaml(v);
+  }
+}
+
+TEST(Yaml, OrdinaryFilesAreNotTakenForHostileOnes) {
+  std::string points = "points: [";
+  for (int i = 0; i < 200; ++i) {
+    points += "{x: 1, y: 2}, ";
+  }
+  EXPECT_EQ(parse_yaml(points + "]\n", "a").find("points")->as_list().size(), 200U);
+  const Value v = parse_yaml(
+      "# all of a * b - c *really* [[[[ not ]] a list, {{{{{ nor a map: - - - - - - - - - - - - - -"
+      " - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - - -"
+      " - - - - - - - - - - - - - - - - - - - - -\n"
+      "url: http://user@host:8080/a?b=c&d=*#e\n"
+      "quoted: \"[*.png, {*.jpg\"\n"
+      "glob: data/ *.png\n"
+      "product: 2 * 3\n"
+      "anchor: &unused 4\n"
+      "block: |\n  - a: *b\n  [ {\n",
+      "a");
+  EXPECT_EQ(v.find("url")->as_string(), "http://user@host:8080/a?b=c&d=*#e");
+  EXPECT_EQ(v.find("quoted")->as_string(), "[*.png, {*.jpg");
+  EXPECT_EQ(v.find("glob")->as_string(), "data/ *.png");
+  EXPECT_EQ(v.find("product")->as_string(), "2 * 3");
+  EXPECT_EQ(v.find("anchor")->as_int(), 4);
+  EXPECT_EQ(v.find("block")->as_string(), "- a: *b\n[ {\n");
+}
+
 TEST(Yaml, HostileInputIsRefusedBeforeItCosts) {
-  EXPECT_TRUE(has(message_of("a: &x [1]\nb: *x\n"), "aliases"));
+  EXPECT_TRUE(has(message_of("a: &x [1]\nb: *x\n"), "a.yaml:2: aliases"));
+  EXPECT_TRUE(has(message_of("a: &x [1]\nb: [*x,*x]\n"), "aliases"));
+  std::string closers;
+  for (int i = 0; i < 300; ++i) {
+    closers += "[\"]\",";
+  }
+  EXPECT_TRUE(has(message_of(closers + std::string(300, ']')), "levels"));
+  std::string stairs;
+  for (int i = 0; i < 1'000; ++i) {
+    stairs += std::string(static_cast<size_t>(i), ' ') + "a:\n";
+  }
+  EXPECT_TRUE(has(message_of(stairs), "levels"));
+  std::string many = "[";
+  for (int i = 0; i < 200'000; ++i) {
+    many += "1,";
+  }
+  EXPECT_TRUE(has(message_of(many + "]"), "values"));
+  EXPECT_TRUE(has(message_of("a: 1\n---\nb: 2\n"), "second document"));
+  EXPECT_TRUE(has(message_of("{[1]: 2}\n"), "a key must be a text"));
   EXPECT_TRUE(has(message_of("a: !!python/object x\n"), "tag"));
-  EXPECT_TRUE(has(message_of(std::string(100'000, '[')), "levels"));
-  EXPECT_TRUE(has(message_of(std::string(100'000, '{')), "levels"));
+  EXPECT_TRUE(has(message_of(std::string(1'000, '[') + std::string(1'000, ']')), "levels"));
+  EXPECT_TRUE(has(message_of(std::string(100'000, '[')), "a bracket is not closed"));
+  EXPECT_TRUE(has(message_of(std::string(100'000, '{')), "a bracket is not closed"));
   std::string dashes;
   for (int i = 0; i < 50'000; ++i) {
     dashes += "- ";

@@ -23,13 +23,14 @@ class Cli {
   ~Cli();
 
   /// The sections `model` and `data` as plain structs; keys that nobody gave keep the struct's
-  /// defaults. Ends the program here for --help and --print_config. Call it once, first. Errors of
-  /// kind `usage` name the key, what was expected and the closest name.
+  /// defaults. Ends the program here for --help and --print_config. Call it once, first; a program
+  /// without options of its own need not. Errors of kind `usage` name the key, what was expected
+  /// and the closest name.
   template <typename ModelOptions, typename DataOptions>
   std::pair<ModelOptions, DataOptions> options() {
     std::pair<ModelOptions, DataOptions> options;
-    update_from_value(options.first, section("model"), "model");
-    update_from_value(options.second, section("data"), "data");
+    update_from_value(options.first, section("model", to_value(options.first)), "model");
+    update_from_value(options.second, section("data", to_value(options.second)), "data");
     resolve(to_value(options.first), to_value(options.second));
     return options;
   }
@@ -43,19 +44,30 @@ class Cli {
 
   /// Runs the command: loads the weights of --ckpt_path, then validates, tests or predicts with the
   /// loader of the stage, and prints the metrics on rank 0.
+  /// What goes wrong in it ends the process as by `fail`, before the module and its data are
+  /// destroyed.
   template <typename S, typename O>
   void run(Module<S, O>& module, const DataModule<S>& data) {
-    if (!ckpt_path().empty()) {
-      load_weights(module, ckpt_path());
-    }
-    if (command() == "validate") {
-      print(trainer().validate(module, wanted(data.val_dataloader)));
-    } else if (command() == "test") {
-      print(trainer().test(module, wanted(data.test_dataloader)));
-    } else {
-      trainer().predict(module, wanted(data.predict_dataloader), ReturnPredictions::none);
+    resolve_without_options();
+    try {
+      if (!ckpt_path().empty()) {
+        load_weights(module, ckpt_path());
+      }
+      if (command() == "validate") {
+        print(trainer().validate(module, wanted(data.val_dataloader)));
+      } else if (command() == "test") {
+        print(trainer().test(module, wanted(data.test_dataloader)));
+      } else {
+        trainer().predict(module, wanted(data.predict_dataloader), ReturnPredictions::none);
+      }
+    } catch (...) {
+      fail();
     }
   }
+
+  /// In a catch block: ends the process for the exception that is being handled. One message with
+  /// what the run was doing, an error file, the loggers closed as failed, the error's exit code.
+  [[noreturn]] void fail();
 
   /// Attends the other ranks' collectives until all are done, and closes the loggers.
   void finish();
@@ -66,8 +78,10 @@ class Cli {
     check(loader.has_value(), "the program has no data for {}", command());
     return *loader;
   }
-  [[nodiscard]] const Value& section(std::string_view name) const;
+  [[nodiscard]] Value section(const std::string& name, const Value& defaults) const;
   void resolve(Value model, Value data);
+  /// For a program that has not called `options`.
+  void resolve_without_options();
   void print(const Report& report);
 
   struct State;
