@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace matting {
 
@@ -29,8 +30,9 @@ std::vector<fs::path> icons_by_name(const fs::path& folder) {
       }
     }
   }
-  std::sort(found.begin(), found.end(),
-            [](const auto& left, const auto& right) { return left.stem() < right.stem(); });
+  std::sort(found.begin(), found.end(), [](const auto& left, const auto& right) {
+    return std::pair{left.stem(), left} < std::pair{right.stem(), right};
+  });
   muster::check(found.size() >= 6, muster::ErrorKind::data,
                 "{} holds {} PNG icons and at least 6 are needed; install adwaita-icon-theme or "
                 "give --data.icons",
@@ -77,7 +79,9 @@ class Icons final : public muster::Dataset<Photo> {
   }
 
  private:
-  static int64_t side(int64_t limit, muster::Rng& rng) { return limit - rng.below(limit / 4); }
+  static int64_t side(int64_t limit, muster::Rng& rng) {
+    return limit - rng.below(std::max<int64_t>(1, limit / 4));
+  }
 
   static at::Tensor crop(const at::Tensor& image, int64_t height, int64_t width, muster::Rng& rng) {
     const int64_t top = rng.below(image.size(1) - height + 1);
