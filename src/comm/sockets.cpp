@@ -66,6 +66,10 @@ class Socket {
 }  // namespace
 
 std::string resolve(const std::string& host) {
+  // This name means loopback by RFC 6761, also on a machine whose tables lack it.
+  if (host == "localhost") {
+    return "127.0.0.1";
+  }
   const auto list = addresses_of(host, nullptr, SOCK_STREAM);
   for (const addrinfo* a = list.get(); a != nullptr; a = a->ai_next) {
     if (a->ai_family == AF_INET) return text_of(a->ai_addr, a->ai_addrlen);

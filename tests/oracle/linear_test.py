@@ -66,7 +66,9 @@ expect(p.stderr.startswith("rank 0 (pid") or "\nrank 0 (pid" in p.stderr, p.stde
 expect(seconds < 10, f"took {seconds:.1f} s")
 
 # torchrun's variables work as the own launcher's do.
-torchrun = (sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--no-python")
+# A machine may not know the name localhost, which torchrun takes by default.
+rendezvous = ("--nnodes=1", "--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", "--local-addr=127.0.0.1")
+torchrun = (sys.executable, "-m", "torch.distributed.run", *rendezvous, "--nproc-per-node=2", "--no-python")
 p, _ = run("validate", "--run_dir", "under-torchrun", launcher=torchrun)
 expect(p.returncode == 0, p.stderr)
 muster = (os.path.join(os.environ["MUSTER_BIN"], "muster"), "launch", "-n", "3")
