@@ -10,7 +10,8 @@
 namespace muster {
 
 /// The final values of an epoch by name, in an order that does not depend on the number of ranks:
-/// that of the batches that named them first, and by name within a hook around them. No value: no sample contributed (absent is not zero).
+/// that of the batches that named them first, and by name within a hook around them. No value: no
+/// sample contributed (absent is not zero).
 struct Report {
   std::string stage{};  ///< fit, validate, test or predict
   int64_t epoch = 0;    ///< counts from 0
