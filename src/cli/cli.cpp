@@ -5,6 +5,7 @@
 #include <muster/base/files.h>
 #include <muster/base/json_writer.h>
 #include <muster/cli/cli.h>
+#include <muster/proc/rank_env.h>
 #include <muster/proc/rank_failure.h>
 
 #include <algorithm>
@@ -59,15 +60,17 @@ void Cli::resolve(Value model, Value data) {
   state.resolved["trainer"] = to_value(state.options);
   state.resolved["model"] = std::move(model);
   state.resolved["data"] = std::move(data);
-  if (state.invocation.help) {
-    print_text(usage_text(state.invocation.program) + "\n\nKeys and what they are now:\n" +
-               to_yaml(state.resolved));
-    throw EarlyExit{};
+  if (!state.invocation.help && !state.invocation.print_config) {
+    return;
   }
-  if (state.invocation.print_config) {
-    print_text(to_yaml(state.resolved));
-    throw EarlyExit{};
+  const auto env = rank_env();
+  if (!env || env->rank == 0) {
+    const std::string before = state.invocation.help ? usage_text(state.invocation.program) +
+                                                           "\n\nKeys and what they are now:\n"
+                                                     : "";
+    print_text(before + to_yaml(state.resolved));
   }
+  throw EarlyExit{};
 }
 
 void Cli::resolve_without_options() {

@@ -10,9 +10,11 @@
 #include <muster/train/environment.h>
 
 #include <algorithm>
+#include <exception>
 #include <set>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace fs = std::filesystem;
 
@@ -134,10 +136,18 @@ void RunWriter::publish(EpochResult& result) {
 }
 
 void RunWriter::finish(int exit_code) {
-  for (const auto& logger : loggers_) {
-    logger->finish(exit_code);
+  std::exception_ptr first_error;
+  for (const auto& logger : std::exchange(loggers_, {})) {
+    try {
+      logger->finish(exit_code);
+    } catch (...) {
+      // The others' runs end all the same.
+      first_error = first_error ? first_error : std::current_exception();
+    }
   }
-  loggers_.clear();
+  if (first_error) {
+    std::rethrow_exception(first_error);
+  }
 }
 
 }  // namespace muster

@@ -22,7 +22,7 @@ class RunWriter {
   void begin_stage(Stage stage, int world_size);
   /// Writes the outcome of an epoch: images, tables, results.json, loggers, the report.
   void publish(EpochResult& result);
-  /// Ends the loggers' runs; a second call does nothing.
+  /// Ends every logger's run and throws the first one's error; a second call does nothing.
   void finish(int exit_code);
 
  private:

@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <utility>
 
 namespace muster {
 
@@ -50,6 +52,7 @@ struct Trainer::State {
   std::vector<std::shared_ptr<Callback>> callbacks;
   std::optional<RunWriter> writer;  // on rank 0
   Phase phase{};
+  std::function<void()> on_failure{};
   int exceptions = std::uncaught_exceptions();
 };
 
@@ -88,7 +91,20 @@ Group& Trainer::group() { return state_->group; }
 
 std::string Trainer::phase() const { return to_string(state_->phase); }
 
+void Trainer::on_failure(std::function<void()> end) { state_->on_failure = std::move(end); }
+
 Report Trainer::evaluate(Pass& pass) {
+  try {
+    return run_stage(pass);
+  } catch (...) {
+    if (state_->on_failure) {
+      state_->on_failure();
+    }
+    throw;
+  }
+}
+
+Report Trainer::run_stage(Pass& pass) {
   State& state = *state_;
   state.phase = {.part = Phase::Part::begin, .stage = pass.stage()};
   state.spool.clear();

@@ -113,6 +113,7 @@ TEST(Programs, AnUnreadableImageIsNamedWithExitCode65) {
                {"validate", "--data.icons", icons.string(), "--devices", devices});
     EXPECT_EQ(outcome.exit_code, 65) << outcome.err;
     EXPECT_TRUE(has(outcome.err, "icon-b.png"));
+    EXPECT_TRUE(has(outcome.err, "during validate, epoch 0, loader 0, loading batch "));
     EXPECT_TRUE(std::filesystem::exists(folder / "run" / "errors"));
   }
 }

@@ -53,6 +53,7 @@ class Cli {
       if (!ckpt_path().empty()) {
         load_weights(module, ckpt_path());
       }
+      trainer().on_failure([this] { fail(); });
       if (command() == "validate") {
         print(trainer().validate(module, wanted(data.val_dataloader)));
       } else if (command() == "test") {

@@ -5,6 +5,7 @@
 #include <muster/train/options.h>
 #include <muster/train/typed_pass.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -33,6 +34,9 @@ class Trainer {
   /// Closes the loggers (as failed when an exception is under way). Never communicates.
   ~Trainer();
 
+  /// Has `end` called when a stage fails, in the catch block and before the stage's data are
+  /// destroyed, which may wait for samples that are being loaded. For a program that ends there.
+  void on_failure(std::function<void()> end);
   /// Closes the loggers early, for a program that is about to end with `exit_code` and without
   /// destructors. Never communicates.
   void close(int exit_code) noexcept;
@@ -80,6 +84,7 @@ class Trainer {
  private:
   struct State;
   Report evaluate(Pass& pass);
+  Report run_stage(Pass& pass);
   std::vector<std::string> collect(std::vector<KeyedOutput> mine, ReturnPredictions to);
 
   std::unique_ptr<State> state_;
