@@ -168,6 +168,10 @@ Group make_c10d_group(const C10dOptions& options) {
   }
 }
 
+bool has_process_groups(const Group& group) {
+  return dynamic_cast<const C10dTransport*>(&group.transport()) != nullptr;
+}
+
 c10::intrusive_ptr<c10d::ProcessGroup> make_process_group(const Group& group,
                                                           const std::string& name) {
   auto* transport = dynamic_cast<C10dTransport*>(&group.transport());

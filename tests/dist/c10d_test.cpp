@@ -24,23 +24,9 @@ Environment environment_of(int rank, int size, int port) {
           {"MASTER_PORT", std::to_string(port)}};
 }
 
-/// Runs one scenario of c10d_program.cpp on `size` processes, the socket of the store passed to
-/// rank 0.
+/// Runs one scenario of c10d_program.cpp on `size` processes.
 std::vector<Ended> run_ranks(const std::string& scenario, int size, const Environment& more = {}) {
-  std::vector<std::unique_ptr<Child>> children;
-  {
-    const Listener listener;
-    for (int rank = 0; rank < size; ++rank) {
-      auto environment = environment_of(rank, size, listener.port);
-      environment.insert(more.begin(), more.end());
-      if (rank == 0) environment["STORE_FD"] = std::to_string(listener.fd);
-      children.push_back(std::make_unique<Child>(rank_program(scenario), environment,
-                                                 rank == 0 ? listener.fd : -1));
-    }
-  }
-  std::vector<Ended> all;
-  for (auto& child : children) all.push_back(child->wait());
-  return all;
+  return test::run_ranks(rank_program(scenario), size, more);
 }
 
 TEST(C10d, RunsRandomProgramsAndReportsTheWrongOneOnEveryRank) {
@@ -154,13 +140,15 @@ TEST(C10d, RanksThatDoNotComeAreARendezvousErrorInTime) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds{15});
 }
 
-/// The real torchrun with two ranks; its agent hosts the store.
+/// The real torchrun with two ranks; its agent hosts the store. The addresses are given because a
+/// machine may not know the name localhost, which `--standalone` takes.
 Ended run_torchrun(const std::string& scenario, const std::string& restarts) {
   const auto torchrun = tests_dir().parent_path() / ".venv/bin/torchrun";
   if (!std::filesystem::exists(torchrun)) return {.exit_code = -1};
   const auto rank = rank_program(scenario);
   Child child{
-      {torchrun.string(), "--standalone", "--nproc-per-node=2", "--max-restarts=" + restarts,
+      {torchrun.string(), "--nnodes=1", "--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0",
+       "--local-addr=127.0.0.1", "--nproc-per-node=2", "--max-restarts=" + restarts,
        "--monitor-interval=0.1", "--no-python", rank[0], rank[1]},
       {{"RENDEZVOUS_TIMEOUT", "10"}}};
   return child.wait();

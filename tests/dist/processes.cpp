@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -77,6 +78,28 @@ Ended Child::wait(std::chrono::milliseconds limit) {
   const auto read = pread(output_, ended.output.data(), ended.output.size(), 0);
   ended.output.resize(read < 0 ? 0 : static_cast<size_t>(read));
   return ended;
+}
+
+std::vector<Ended> run_ranks(const std::vector<std::string>& arguments, int size,
+                             const std::map<std::string, std::string>& more) {
+  std::vector<std::unique_ptr<Child>> children;
+  {
+    const Listener listener;
+    for (int rank = 0; rank < size; ++rank) {
+      std::map<std::string, std::string> environment{
+          {"RANK", std::to_string(rank)},
+          {"WORLD_SIZE", std::to_string(size)},
+          {"MASTER_ADDR", "127.0.0.1"},
+          {"MASTER_PORT", std::to_string(listener.port)}};
+      environment.insert(more.begin(), more.end());
+      if (rank == 0) environment["STORE_FD"] = std::to_string(listener.fd);
+      children.push_back(
+          std::make_unique<Child>(arguments, environment, rank == 0 ? listener.fd : -1));
+    }
+  }
+  std::vector<Ended> all;
+  for (auto& child : children) all.push_back(child->wait());
+  return all;
 }
 
 }  // namespace muster::test

@@ -43,4 +43,9 @@ class Child {
   int output_ = -1;
 };
 
+/// Runs a program on `size` ranks with the environment of torchrun and `more`; the socket of the
+/// store is passed to rank 0 as STORE_FD.
+std::vector<Ended> run_ranks(const std::vector<std::string>& arguments, int size,
+                             const std::map<std::string, std::string>& more = {});
+
 }  // namespace muster::test

@@ -45,6 +45,9 @@ struct C10dOptions {
 /// After `peer_lost` the process should end by `_exit`: Gloo's threads then live on.
 Group make_c10d_group(const C10dOptions& options);
 
+/// Whether the group is of make_c10d_group and has two ranks or more.
+[[nodiscard]] bool has_process_groups(const Group& group);
+
 /// A further process group (Gloo, CPU) of the same processes, from the same store; for gradients.
 /// Not a collective of the group, yet all ranks call it in the same order, each time with another
 /// `name`. Error of kind `usage` when the group is not of make_c10d_group or has one rank.
