@@ -93,7 +93,7 @@ TEST(TableMetric, RefusesASecondRowOfASampleByItsIndex) {
 
 TEST(TableMetric, RefusesCellsThatDoNotFitItsColumns) {
   auto metric = scores();
-  EXPECT_NE(message_of([&] { metric.update(5, {"a", 1.0}); }).find("5"), std::string::npos);
+  EXPECT_NE(message_of([&] { metric.update(5, {"a", 1.0}); }).find('5'), std::string::npos);
   EXPECT_NE(message_of([&] { metric.update(5, {1.0, 1.0, 1.0}); }).find("name"), std::string::npos);
   EXPECT_NE(message_of([&] {
               metric.update(5, {"a", 1.0, "x"});
