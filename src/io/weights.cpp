@@ -18,7 +18,7 @@ std::filesystem::path file_of(const std::filesystem::path& path) {
   if (!std::filesystem::is_directory(path)) {
     return path;
   }
-  const auto inside = path / "model.safetensors";
+  auto inside = path / "model.safetensors";
   check(std::filesystem::exists(inside), "the folder {} holds no model.safetensors", path.native());
   return inside;
 }

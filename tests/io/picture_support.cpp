@@ -94,10 +94,12 @@ std::string write_by_libpng(const RawPng& raw) {
   png_set_filter(writer, 0, PNG_FILTER_NONE << raw.filter);
   png_write_info(writer, info);
   std::vector<std::vector<uint8_t>> rows;
+  rows.reserve(static_cast<size_t>(raw.height));
   for (int64_t y = 0; y < raw.height; ++y) {
     rows.push_back(packed_row(raw, y));
   }
   std::vector<png_bytep> pointers;
+  pointers.reserve(rows.size());
   for (auto& row : rows) {
     pointers.push_back(row.data());
   }
@@ -193,7 +195,7 @@ Image smooth_image(int64_t width, int64_t height, int channels, int depth) {
   for (int64_t y = 0; y < height; ++y) {
     for (int64_t x = 0; x < width; ++x) {
       for (int k = 0; k < channels; ++k, ++i) {
-        const auto phase = static_cast<double>(x + 2 * y + 40 * k) / 30;
+        const auto phase = static_cast<double>(x + 2 * y + int64_t{40} * k) / 30;
         const double value = 0.5 + 0.4 * std::sin(phase) + rng.uniform(-0.02, 0.02);
         if (depth == 16) {
           const auto number = static_cast<uint16_t>(value * 65535);

@@ -32,7 +32,7 @@ std::string tensor_of(const std::string& dtype, const std::string& shape,
 class SafeTensorsFile : public testing::Test {
  protected:
   std::filesystem::path save(const std::string& bytes) {
-    const auto path = folder_ / "a.safetensors";
+    auto path = folder_ / "a.safetensors";
     write_file_atomically(path, bytes, Durability::process);
     return path;
   }
@@ -123,7 +123,7 @@ TEST_F(SafeTensorsFile, RefusesHeadersThatSayWrongThings) {
   expect_refused(file_with("{\"a\":" + tensor_of("F32", "[[2]]", "[0,8]") + "}", 8), "a list");
   expect_refused(file_with("{\"a\":" + tensor_of("F32", "2", "[0,8]") + "}", 8), "a number");
   expect_refused(file_with("{\"a\":" + tensor_of("F32", "[2]", "[0,8,8]") + "}", 8), "'a' lacks");
-  expect_refused(file_with("{\"a\":{\"dtype\":{}}}", 8), "an object");
+  expect_refused(file_with(R"({"a":{"dtype":{}}})", 8), "an object");
   expect_refused(file_with("{\"a\":3}", 8), "a number");
   expect_refused(file_with("{\"a\":null}", 8), "null");
   expect_refused(file_with(R"({"__metadata__":{"a":1}})", 0), "a number");
