@@ -1,12 +1,14 @@
-// copy_tensors IN OUT: a safetensors file through everything that reads, loads and writes one.
+// copy_tensors IN OUT [CHECKPOINT]: a safetensors file through everything that reads, loads and
+// writes one.
 #include <ATen/ops/zeros.h>
 #include <muster/base/error.h>
+#include <muster/io/checkpoint_folder.h>
 #include <muster/io/weights.h>
 
 #include <cstdio>
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
+  if (argc != 3 && argc != 4) {
     return 2;
   }
   try {
@@ -17,6 +19,10 @@ int main(int argc, char** argv) {
     }
     muster::load_weights(argv[1], model);
     muster::save_safetensors(argv[2], model, file.metadata);
+    if (argc == 4) {
+      muster::write_checkpoint(
+          argv[3], {.global_step = 12, .epoch = 3, .model = model, .files = {{"state", "abc"}}});
+    }
   } catch (const muster::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return error.exit_code();

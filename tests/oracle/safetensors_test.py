@@ -1,4 +1,6 @@
 """A file of every type, and a Linear's state_dict, written by Python's safetensors, copied by Muster, read back."""
+import hashlib
+import json
 import os
 import subprocess
 
@@ -38,6 +40,20 @@ linear = torch.nn.Linear(4, 2)
 twin = torch.nn.Linear(4, 2)
 twin.load_state_dict(copied(linear.state_dict(), {"format": "pt"}))
 x = torch.rand(3, 4)
+assert torch.equal(linear(x), twin(x))
+
+# A checkpoint folder: its model is such a file, and its manifest names all others.
+subprocess.run([COPY, "in.safetensors", "out.safetensors", "checkpoints/a.ckpt"], check=True)
+assert os.listdir("checkpoints") == ["a.ckpt"]
+with open("checkpoints/a.ckpt/manifest.json", encoding="utf-8") as file:
+    manifest = json.load(file)
+assert (manifest["global_step"], manifest["epoch"]) == (12, 3) and set(manifest) == {"global_step", "epoch", "files"}
+assert set(os.listdir("checkpoints/a.ckpt")) == set(manifest["files"]) | {"manifest.json"}
+for name, about in manifest["files"].items():
+    with open(f"checkpoints/a.ckpt/{name}", "rb") as file:
+        content = file.read()
+    assert about == {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}, name
+twin.load_state_dict(load_file("checkpoints/a.ckpt/model.safetensors"))
 assert torch.equal(linear(x), twin(x))
 
 # What one reader refuses, the other does too.

@@ -1,0 +1,126 @@
+#include <muster/base/check.h>
+#include <muster/base/digest.h>
+#include <muster/base/files.h>
+#include <muster/io/checkpoint_folder.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include <unistd.h>
+
+#include "src/io/checkpoint_manifest_internal.h"
+#include "src/io/saving_folder_internal.h"
+
+namespace muster {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* model_name = "model.safetensors";
+constexpr const char* manifest_name = "manifest.json";
+
+/// "a/b/" is "a/b".
+fs::path without_slash(const fs::path& path) {
+  return path.has_filename() || !path.has_parent_path() ? path : path.parent_path();
+}
+
+/// Step and epoch stand in the model file too, where the manifest's digest covers them: so a
+/// manifest that was damaged shows.
+NamedTexts model_metadata(int64_t global_step, int64_t epoch) {
+  return {{"format", "pt"},
+          {"global_step", std::to_string(global_step)},
+          {"epoch", std::to_string(epoch)}};
+}
+
+/// The bytes of a file that is as the manifest says.
+std::string verified(const fs::path& path, const CheckpointManifest::File& expected) {
+  const auto& name = path.native();
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  check(!error, ErrorKind::data, "{} cannot be read, and {} names it: {}", name, manifest_name,
+        error.message());
+  check(size == expected.size, ErrorKind::data, "{} has {} bytes, and {} says {}: it is damaged",
+        name, size, manifest_name, expected.size);
+  auto bytes = read_file(path, size);
+  check(sha256_hex(bytes) == expected.sha256, ErrorKind::data,
+        "{} is damaged: its SHA-256 is not the one in {}", name, manifest_name);
+  return bytes;
+}
+
+CheckpointManifest read_manifest(const fs::path& folder) {
+  constexpr uint64_t most = 16'000'000;
+  const auto path = folder / manifest_name;
+  std::error_code error;
+  check(fs::exists(path, error), ErrorKind::data, "{} is missing: {} is no whole checkpoint",
+        path.native(), folder.native());
+  auto manifest = parse_manifest(read_file(path, most), path.native());
+  check(manifest.files.contains(model_name), ErrorKind::data, "{} does not name {}", path.native(),
+        model_name);
+  return manifest;
+}
+
+}  // namespace
+
+void write_checkpoint(const fs::path& folder, const CheckpointContent& content) {
+  check(content.global_step >= 0 && content.epoch >= 0,
+        "A checkpoint's step is {} and its epoch {}; expected numbers from 0", content.global_step,
+        content.epoch);
+  for (const auto& [name, bytes] : content.files) {
+    check(is_file_name(name) && name != model_name && name != manifest_name,
+          "A file of a checkpoint cannot be called '{}'", name);
+  }
+  SavingFolder saving{without_slash(folder)};
+  CheckpointManifest manifest{.global_step = content.global_step, .epoch = content.epoch};
+  const auto add = [&](const std::string& name, std::string_view bytes) {
+    write_file_atomically(saving.path() / name, bytes);
+    manifest.files[name] = {.size = bytes.size(), .sha256 = sha256_hex(bytes)};
+  };
+  add(model_name,
+      safetensors_bytes(content.model, model_metadata(content.global_step, content.epoch)));
+  for (const auto& [name, bytes] : content.files) {
+    add(name, bytes);
+  }
+  write_file_atomically(saving.path() / manifest_name, manifest_json(manifest));
+  saving.commit();
+}
+
+CheckpointContent read_checkpoint(const fs::path& folder) {
+  std::error_code ignored;
+  check(fs::is_directory(folder, ignored), "There is no checkpoint {}: expected a folder",
+        folder.native());
+  const auto manifest = read_manifest(folder);
+  CheckpointContent content{.global_step = manifest.global_step, .epoch = manifest.epoch};
+  for (const auto& [name, file] : manifest.files) {
+    auto bytes = verified(folder / name, file);
+    if (name != model_name) {
+      content.files[name] = std::move(bytes);
+    }
+  }
+  auto model = load_safetensors(folder / model_name);
+  check(model.metadata == model_metadata(manifest.global_step, manifest.epoch), ErrorKind::data,
+        "{}: step {} and epoch {} are not those in {}: it is damaged",
+        (folder / manifest_name).native(), manifest.global_step, manifest.epoch, model_name);
+  content.model = std::move(model.tensors);
+  return content;
+}
+
+void point_to_checkpoint(const fs::path& link, const fs::path& folder) {
+  const auto target = without_slash(folder);
+  std::error_code ignored;
+  check(fs::is_directory(target, ignored), "There is no checkpoint {} that {} could point to",
+        target.native(), link.native());
+  check(fs::equivalent(target.parent_path() / ".", link.parent_path() / ".", ignored) &&
+            target.filename() != link.filename(),
+        "{} cannot point to {}: expected a folder beside it, of another name", link.native(),
+        target.native());
+  check(!fs::is_directory(fs::symlink_status(link, ignored)), ErrorKind::output,
+        "cannot create the link {}: there is a folder of that name: remove it", link.native());
+  const auto unfinished = unfinished_name(link);
+  if (symlink(target.filename().c_str(), unfinished.c_str()) != 0) {
+    fail_output("create the link", link, errno);
+  }
+  rename_for_good(unfinished, link);
+}
+
+}  // namespace muster
