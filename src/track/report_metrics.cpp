@@ -110,8 +110,12 @@ std::string matrix_html(const Matrix& matrix) {
   for (const auto& row : matrix.rows) {
     out += R"(<tr><th scope="row">)" + shown_text(row) + "</th>";
     for (const auto& [group, names] : matrix.groups) {
+      std::string prefix = row + "/";
+      if (!group.empty()) {
+        prefix.append(group).append("/");
+      }
       for (const auto& name : names) {
-        const auto found = matrix.cells.find(row + "/" + (group.empty() ? "" : group + "/") + name);
+        const auto found = matrix.cells.find(prefix + name);
         out += value_cell(found == matrix.cells.end() ? nullptr : found->second,
                           &name == names.data() ? "num first" : "num");
       }

@@ -40,7 +40,10 @@ double badness(const std::string& cell) {
   if (!value) {
     return -infinity;
   }
-  return std::isnan(*value) ? infinity : *value;
+  if (std::isnan(*value)) {
+    return infinity;
+  }
+  return *value;
 }
 
 std::vector<size_t> worst_first(const ReportTable& table, std::optional<size_t> column) {

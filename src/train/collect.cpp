@@ -26,7 +26,8 @@ std::string next_chunk(const std::vector<KeyedOutput>& mine, size_t& taken) {
 
 }  // namespace
 
-std::vector<std::string> collect_in_order(Group& group, std::vector<KeyedOutput> mine, bool keep) {
+std::vector<std::string> collect_in_order(Group& group, const std::vector<KeyedOutput>& mine,
+                                          bool keep) {
   std::vector<KeyedOutput> all;
   size_t taken = 0;
   for (bool more = true; more;) {

@@ -168,7 +168,8 @@ struct Ddp::State {
   double scale_by = 0.0;
 };
 
-Ddp::Ddp(Group& group, NamedTensors parameters, NamedTensors buffers, const DdpOptions& options)
+Ddp::Ddp(Group& group, const NamedTensors& parameters, NamedTensors buffers,
+         const DdpOptions& options)
     : state_{std::make_unique<State>(group, parameters, std::move(buffers), options)} {}
 
 Ddp::~Ddp() = default;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <string>
 
 namespace muster {
@@ -17,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 /// "0:07", "3:20" or "1:02:03".
 std::string clock_text(double seconds) {
-  const auto total = static_cast<int64_t>(std::max(0.0, seconds) + 0.5);
+  const int64_t total = std::llround(std::max(0.0, seconds));
   const int64_t hours = total / 3600;
   const int64_t minutes = total / 60 % 60;
   return hours > 0 ? format("{}:{:02}:{:02}", hours, minutes, total % 60)

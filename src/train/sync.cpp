@@ -1,6 +1,7 @@
 #include "sync_internal.h"
 
 #include <muster/base/check.h>
+#include <muster/base/format.h>
 #include <muster/metrics/metric.h>
 #include <muster/metrics/table_metric.h>
 #include <muster/track/results.h>
@@ -41,10 +42,11 @@ TableMetric table_metric(const Table& table) {
 
 void add_result(EpochResult& result, const std::string& name, MetricResult computed) {
   for (auto& [value_name, value] : computed.values) {
-    add_value(result.report.metrics, value_name.empty() ? name : name + "/" + value_name, value);
+    add_value(result.report.metrics, value_name.empty() ? name : format("{}/{}", name, value_name),
+              value);
   }
   for (auto& table : computed.tables) {
-    table.name = table.name.empty() ? name : name + "-" + table.name;
+    table.name = table.name.empty() ? name : format("{}-{}", name, table.name);
     check(
         is_table_name(table.name),
         "the table {} cannot be written, since its file bears its name; give the metric a name of "

@@ -131,8 +131,9 @@ Report Trainer::run_stage(Pass& pass) {
   return std::move(result.report);
 }
 
-std::vector<std::string> Trainer::collect(std::vector<KeyedOutput> mine, ReturnPredictions to) {
-  return collect_in_order(state_->group, std::move(mine),
+std::vector<std::string> Trainer::collect(const std::vector<KeyedOutput>& mine,
+                                          ReturnPredictions to) {
+  return collect_in_order(state_->group, mine,
                           to == ReturnPredictions::all || state_->group.rank() == 0);
 }
 

@@ -58,7 +58,8 @@ class Ddp {
   /// types and layouts agree (Error of kind `usage` on all ranks that names the first difference).
   /// All ranks call it, at the same place of the group. Parameters that require no gradient are
   /// never reduced; one that is listed twice counts once. The tensors must outlive it.
-  Ddp(Group& group, NamedTensors parameters, NamedTensors buffers, const DdpOptions& options = {});
+  Ddp(Group& group, const NamedTensors& parameters, NamedTensors buffers,
+      const DdpOptions& options = {});
   ~Ddp();
   Ddp(const Ddp&) = delete;
   Ddp& operator=(const Ddp&) = delete;

@@ -85,7 +85,7 @@ class Trainer {
   struct State;
   Report evaluate(Pass& pass);
   Report run_stage(Pass& pass);
-  std::vector<std::string> collect(std::vector<KeyedOutput> mine, ReturnPredictions to);
+  std::vector<std::string> collect(const std::vector<KeyedOutput>& mine, ReturnPredictions to);
 
   std::unique_ptr<State> state_;
 };
