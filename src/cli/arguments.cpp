@@ -24,13 +24,8 @@ bool among(const Names& names, std::string_view name) {
 }
 
 [[noreturn]] void fail_unknown(std::string_view option) {
-  std::vector<std::string> known;
-  for (const auto* name : short_forms) {
-    known.emplace_back(name);
-  }
-  for (const auto* name : program_options) {
-    known.emplace_back(name);
-  }
+  std::vector<std::string> known(short_forms.begin(), short_forms.end());
+  known.insert(known.end(), program_options.begin(), program_options.end());
   for (const auto name : field_names<TrainerOptions>()) {
     known.push_back("trainer." + std::string{name});
   }

@@ -83,9 +83,9 @@ at::Tensor make_carrier(const NamedTensors& parameters, size_t numbers) {
 
 class C10dReducer final : public GradientReducer {
  public:
-  C10dReducer(const Group& group, ProcessGroupPtr process_group, NamedTensors parameters,
+  C10dReducer(Group group, ProcessGroupPtr process_group, NamedTensors parameters,
               const ReducerOptions& options)
-      : group_{group},
+      : group_{std::move(group)},
         process_group_{std::move(process_group)},
         parameters_{std::move(parameters)},
         options_{options},

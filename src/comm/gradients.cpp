@@ -49,8 +49,8 @@ at::Tensor take_bytes(const std::string& bytes, size_t& offset, const at::Tensor
 /// are added, here in rank order.
 class TransportReducer final : public GradientReducer {
  public:
-  TransportReducer(const Group& group, NamedTensors parameters, const ReducerOptions& options)
-      : group_{group}, parameters_{std::move(parameters)}, options_{options} {}
+  TransportReducer(Group group, NamedTensors parameters, const ReducerOptions& options)
+      : group_{std::move(group)}, parameters_{std::move(parameters)}, options_{options} {}
 
   void broadcast(const std::vector<at::Tensor>& tensors) override {
     std::vector<int64_t> sizes(static_cast<size_t>(group_.size()), 0);

@@ -18,7 +18,7 @@ at::Tensor in_aligned_memory(const at::Tensor& tensor) {
   if (!tensor.defined()) {
     return tensor;
   }
-  const at::Tensor data = tensor.requires_grad() ? tensor.detach() : tensor;
+  at::Tensor data = tensor.requires_grad() ? tensor.detach() : tensor;
   if (!data.device().is_cpu() || data.layout() != at::kStrided || data.is_quantized()) {
     return data;
   }

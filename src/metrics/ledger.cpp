@@ -250,6 +250,7 @@ void Ledger::merge(std::string_view state) {
 
 std::vector<std::pair<std::string, std::optional<double>>> Ledger::values() const {
   std::vector<const std::pair<const std::string, Entry>*> order;
+  order.reserve(entries_.size());
   for (const auto& item : entries_) {
     order.push_back(&item);
   }
