@@ -10,7 +10,6 @@
 namespace muster {
 namespace {
 
-using test::from_hex;
 using test::to_hex;
 
 // Made with the real protobuf library and W&B's own writer.

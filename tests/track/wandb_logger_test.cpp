@@ -4,9 +4,9 @@
 #include <muster/base/error.h>
 #include <muster/base/files.h>
 #include <muster/track/wandb_logger.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <chrono>
 #include <cmath>
