@@ -82,7 +82,7 @@ void keep_texts(Value& value, const Value& defaults, const Invocation& invocatio
   } else if (defaults.is_dict() && value.is_dict()) {
     for (auto& [key, item] : value.as_dict()) {
       if (const Value* inner = defaults.find(key)) {
-        keep_texts(item, *inner, invocation, path + "." + key);
+        keep_texts(item, *inner, invocation, format("{}.{}", path, key));
       }
     }
   }

@@ -8,12 +8,12 @@
 
 #include <ATen/ops/full.h>
 #include <dirent.h>
-#include <signal.h>
 #include <unistd.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>

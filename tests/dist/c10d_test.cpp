@@ -108,6 +108,7 @@ TEST(C10d, ListensOnLoopbackOnlyWhenRankZeroBindsItself) {
     children.push_back(std::make_unique<Child>(rank_program("listeners"), environment));
   }
   std::vector<Ended> ranks;
+  ranks.reserve(children.size());
   for (auto& child : children) ranks.push_back(child->wait());
   expect_loopback(ranks);
 }

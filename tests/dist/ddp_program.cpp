@@ -5,9 +5,9 @@
 #include <muster/base/check.h>
 #include <muster/comm/c10d.h>
 
-#include <signal.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>

@@ -3,13 +3,13 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
@@ -36,13 +36,18 @@ Child::Child(const std::vector<std::string>& arguments,
              const std::map<std::string, std::string>& environment, int inherited)
     : output_{memfd_create("output", MFD_CLOEXEC)} {
   std::vector<std::string> variables;
-  for (const auto& [name, value] : environment) variables.push_back(name + "=" + value);
+  variables.reserve(environment.size());
+  for (const auto& [name, value] : environment) {
+    variables.emplace_back(name).append("=").append(value);
+  }
   std::vector<char*> envp;
+  envp.reserve(variables.size() + 1);
   for (auto& variable : variables) envp.push_back(variable.data());
   for (char** variable = environ; *variable != nullptr; ++variable) envp.push_back(*variable);
   envp.push_back(nullptr);
   std::vector<std::string> texts = arguments;
   std::vector<char*> argv;
+  argv.reserve(texts.size() + 1);
   for (auto& text : texts) argv.push_back(text.data());
   argv.push_back(nullptr);
 
@@ -98,6 +103,7 @@ std::vector<Ended> run_ranks(const std::vector<std::string>& arguments, int size
     }
   }
   std::vector<Ended> all;
+  all.reserve(children.size());
   for (auto& child : children) all.push_back(child->wait());
   return all;
 }

@@ -31,12 +31,14 @@ Outcome run_program(const fs::path& program, const std::vector<std::string>& arg
   std::vector<std::string> texts{program.string()};
   texts.insert(texts.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
+  argv.reserve(texts.size() + 1);
   for (auto& text : texts) {
     argv.push_back(text.data());
   }
   argv.push_back(nullptr);
   std::vector<std::string> variables = environment;
   std::vector<char*> envp;
+  envp.reserve(variables.size() + 1);
   for (auto& variable : variables) {
     envp.push_back(variable.data());
   }

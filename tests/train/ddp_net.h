@@ -32,7 +32,7 @@ struct DdpCase {
 };
 
 /// Reproducible numbers in [-1, 1).
-inline at::Tensor numbers(std::vector<int64_t> shape, int64_t seed, at::ScalarType dtype) {
+inline at::Tensor numbers(const std::vector<int64_t>& shape, int64_t seed, at::ScalarType dtype) {
   at::Tensor out = at::empty(shape, at::kDouble);
   auto* values = out.mutable_data_ptr<double>();
   for (int64_t i = 0; i < out.numel(); ++i) {
