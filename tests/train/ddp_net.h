@@ -51,9 +51,9 @@ struct DdpNet {
     buffers.emplace_back("count", at::full({}, seed, at::kLong));
     buffers.emplace_back("mean", numbers({3}, seed, what.dtype));
   }
-  void add(const std::string& name, std::vector<int64_t> shape, int64_t seed,
+  void add(const std::string& name, const std::vector<int64_t>& shape, int64_t seed,
            at::ScalarType dtype) {
-    at::Tensor values = numbers(std::move(shape), seed, dtype) * 0.5;
+    at::Tensor values = numbers(shape, seed, dtype) * 0.5;
     parameters.emplace_back(name, values.set_requires_grad(true));
   }
   [[nodiscard]] at::Tensor forward(const at::Tensor& x, bool use_rare) const {
