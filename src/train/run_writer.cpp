@@ -37,6 +37,49 @@ std::set<std::string_view> digests_in(std::string_view text) {
   return found;
 }
 
+bool all_of(std::string_view text, std::string_view allowed) {
+  return text.find_first_not_of(allowed) == std::string_view::npos;
+}
+
+bool is_digest(std::string_view text) {
+  return text.size() == 64 && all_of(text, "0123456789abcdef");
+}
+
+/// "000012-name.png".
+bool is_prediction(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const auto dash = name.find('-');
+  return dash != std::string::npos && dash >= 6 && all_of(name.substr(0, dash), "0123456789");
+}
+
+/// "rank-1/00000012.png".
+bool is_spooled(const fs::path& path) {
+  return path.parent_path().filename().string().starts_with("rank-") &&
+         path.extension() == ".png" && all_of(path.stem().string(), "0123456789");
+}
+
+/// Removes the files below `folder` that `ours` knows as written by Muster, then the folders that
+/// are empty. What somebody else put there stays.
+template <typename Ours>
+void remove_ours(const fs::path& folder, const Ours& ours) {
+  std::error_code ignored;
+  std::vector<fs::path> files;
+  std::vector<fs::path> folders{folder};
+  for (const auto& entry : fs::recursive_directory_iterator{folder, ignored}) {
+    if (entry.is_directory()) {
+      folders.push_back(entry.path());
+    } else if (ours(entry.path())) {
+      files.push_back(entry.path());
+    }
+  }
+  for (const auto& file : files) {
+    fs::remove(file, ignored);
+  }
+  for (auto at = folders.rbegin(); at != folders.rend(); ++at) {
+    fs::remove(*at, ignored);
+  }
+}
+
 }  // namespace
 
 RunWriter::RunWriter(const TrainerOptions& options)
@@ -50,10 +93,9 @@ void RunWriter::log_hyperparameters(const Value& config) {
 
 void RunWriter::begin_stage(Stage stage, int world_size) {
   make_folder(run_dir_);
-  std::error_code ignored;
-  fs::remove_all(run_dir_ / "spool", ignored);
+  remove_ours(run_dir_ / "spool", is_spooled);
   if (stage == Stage::predict) {
-    fs::remove_all(run_dir_ / "predictions", ignored);
+    remove_ours(run_dir_ / "predictions", is_prediction);
   }
   write_file_atomically(run_dir_ / "environment.json", environment_json(world_size));
   open_loggers();
@@ -91,15 +133,10 @@ void RunWriter::drop_unnamed_images() const {
   }
   const std::string results = read_file_if_there(run_dir_ / "results.json").value_or("");
   const auto named = digests_in(results);
-  std::vector<fs::path> unnamed;
-  for (const auto& entry : fs::directory_iterator{media}) {
-    if (!named.contains(entry.path().stem().string())) {
-      unnamed.push_back(entry.path());
-    }
-  }
-  for (const auto& path : unnamed) {
-    fs::remove(path, none);
-  }
+  remove_ours(media, [&named](const fs::path& path) {
+    const std::string digest = path.stem().string();
+    return path.extension() == ".png" && is_digest(digest) && !named.contains(digest);
+  });
 }
 
 void RunWriter::publish(EpochResult& result) {
@@ -131,8 +168,7 @@ void RunWriter::publish(EpochResult& result) {
   }
   drop_unnamed_images();
   write_report(run_dir_);
-  std::error_code ignored;
-  fs::remove_all(run_dir_ / "spool", ignored);
+  remove_ours(run_dir_ / "spool", is_spooled);
 }
 
 void RunWriter::finish(int exit_code) {

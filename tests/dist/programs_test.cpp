@@ -83,6 +83,24 @@ TEST(Programs, ACommandKeepsWhatAnotherWroteIntoTheFolder) {
   EXPECT_FALSE(std::filesystem::exists(folder / "run" / "errors"));
 }
 
+TEST(Programs, WhatSomebodyElsePutIntoTheFolderStays) {
+  const TempFolder folder;
+  const std::vector<std::string> theirs{"media/holiday.png", "predictions/theirs.csv",
+                                        "spool/note.txt"};
+  for (const auto& name : theirs) {
+    write_file_atomically(folder / "run" / name, "mine");
+  }
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(run_in(folder / "run", "matting", {"predict", "--trainer.limit_predict_batches", "1"})
+                  .exit_code,
+              0);
+    for (const auto& name : theirs) {
+      EXPECT_TRUE(std::filesystem::exists(folder / "run" / name)) << name;
+    }
+  }
+  EXPECT_EQ(files_of(folder / "run", {"predictions"}).size(), 2U);
+}
+
 TEST(Programs, BadInputHasItsExitCodeAndOneMessage) {
   const TempFolder folder;
   const auto expect = [&](int code, const std::string& part, std::vector<std::string> arguments) {
