@@ -10,6 +10,10 @@
 
 #include <c10/util/Exception.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -61,6 +65,16 @@ void run_rank(const Invocation& invocation, const TrainerOptions& options,
   }
 }
 
+/// A closed standard stream would be the next file that is opened, and messages would land in that
+/// file.
+void keep_standard_streams_open() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) == -1 && errno == EBADF) {
+      static_cast<void>(open("/dev/null", O_RDWR));  // takes the lowest number, which is `stream`
+    }
+  }
+}
+
 }  // namespace
 
 RankFailure failure_of(const std::exception_ptr& error) {
@@ -75,6 +89,7 @@ RankFailure failure_of(const std::exception_ptr& error) {
 }
 
 int run(int argc, char** argv, const std::function<void(Cli&)>& program) {
+  keep_standard_streams_open();
   const std::vector<std::string> arguments(argv, argv + argc);
   RankFailure failure;
   try {

@@ -101,6 +101,18 @@ TEST(Programs, WhatSomebodyElsePutIntoTheFolderStays) {
   EXPECT_EQ(files_of(folder / "run", {"predictions"}).size(), 2U);
 }
 
+TEST(Programs, ClosedStandardStreamsPutNoMessageIntoAFileOfTheRun) {
+  const TempFolder folder;
+  const std::string run_dir = (folder / "run").string();
+  const std::string command = (bin_dir() / "matting").string() +
+                              " validate --trainer.limit_val_batches 1 --run_dir " + run_dir;
+  ASSERT_EQ(run_program("sh", {"-c", "exec " + command + " <&- >&- 2>&-"}).exit_code, 0);
+  for (const auto& [name, content] : files_of(run_dir, {"wandb", "tensorboard", "metrics.csv"})) {
+    EXPECT_EQ(content.find("samples in"), std::string::npos) << name;
+    EXPECT_EQ(content.find("  val/unknown/sad "), std::string::npos) << name;
+  }
+}
+
 TEST(Programs, BadInputHasItsExitCodeAndOneMessage) {
   const TempFolder folder;
   const auto expect = [&](int code, const std::string& part, std::vector<std::string> arguments) {
