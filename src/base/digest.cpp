@@ -26,4 +26,8 @@ std::string sha256_hex(std::string_view data) {
   return sha256_hex(std::as_bytes(std::span{data.data(), data.size()}));
 }
 
+bool is_sha256_hex(std::string_view text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 }  // namespace muster

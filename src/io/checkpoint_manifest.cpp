@@ -1,4 +1,5 @@
 #include <muster/base/check.h>
+#include <muster/base/digest.h>
 #include <muster/base/json_writer.h>
 
 #include <nlohmann/json.hpp>
@@ -26,11 +27,7 @@ int64_t count_in(const Json& object, const char* key, std::string_view path) {
 }
 
 bool is_digest(const Json& text) {
-  if (!text.is_string()) {
-    return false;
-  }
-  const auto& digits = text.get_ref<const std::string&>();
-  return digits.size() == 64 && digits.find_first_not_of("0123456789abcdef") == std::string::npos;
+  return text.is_string() && is_sha256_hex(text.get_ref<const std::string&>());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "src/track/report_parts_internal.h"
 
+#include <muster/base/digest.h>
 #include <muster/base/files.h>
 #include <muster/base/format.h>
 #include <muster/base/text.h>
@@ -11,15 +12,11 @@ namespace muster::track {
 
 namespace {
 
-bool is_digest(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 /// The picture itself, or a box of its shape that says why it is not here.
 std::string picture_html(const ReportImage& image, const std::filesystem::path& media,
                          PictureBudget& budget) {
   std::optional<std::string> png;
-  if (is_digest(image.sha256)) {
+  if (is_sha256_hex(image.sha256)) {
     png = read_file_if_there(media / (image.sha256 + ".png"));
   }
   if (!png || png->size() > budget.bytes_left) {

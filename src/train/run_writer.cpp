@@ -1,6 +1,7 @@
 #include "run_writer_internal.h"
 
 #include <muster/base/check.h>
+#include <muster/base/digest.h>
 #include <muster/base/files.h>
 #include <muster/track/csv_logger.h>
 #include <muster/track/report.h>
@@ -39,10 +40,6 @@ std::set<std::string_view> digests_in(std::string_view text) {
 
 bool all_of(std::string_view text, std::string_view allowed) {
   return text.find_first_not_of(allowed) == std::string_view::npos;
-}
-
-bool is_digest(std::string_view text) {
-  return text.size() == 64 && all_of(text, "0123456789abcdef");
 }
 
 /// "000012-name.png".
@@ -135,7 +132,7 @@ void RunWriter::drop_unnamed_images() const {
   const auto named = digests_in(results);
   remove_ours(media, [&named](const fs::path& path) {
     const std::string digest = path.stem().string();
-    return path.extension() == ".png" && is_digest(digest) && !named.contains(digest);
+    return path.extension() == ".png" && is_sha256_hex(digest) && !named.contains(digest);
   });
 }
 

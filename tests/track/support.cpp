@@ -85,19 +85,6 @@ WandbEntry read_entry(const std::string& payload) {
 
 }  // namespace
 
-TempDir::TempDir() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "muster-test-XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) {
-    throw std::runtime_error{"no temporary folder"};
-  }
-  path_ = pattern;
-}
-
-TempDir::~TempDir() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 std::string gray_png(int width, int height, int shade) {
   std::string rows;
   for (int y = 0; y < height; ++y) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "support/temp_folder.h"
+
 #include <muster/base/record.h>
 
 #include <cstdint>
@@ -11,18 +13,7 @@
 
 namespace muster::test {
 
-/// A new, empty folder that goes with the object.
-class TempDir {
- public:
-  TempDir();
-  ~TempDir();
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+using TempDir = TempFolder;
 
 /// A gray PNG of 8 bits with a pattern of its own for each `shade`.
 std::string gray_png(int width, int height, int shade);

@@ -11,4 +11,7 @@ namespace muster {
 std::string sha256_hex(std::span<const std::byte> data);
 std::string sha256_hex(std::string_view data);
 
+/// Whether `text` has the form that `sha256_hex` gives.
+bool is_sha256_hex(std::string_view text);
+
 }  // namespace muster
