@@ -9,6 +9,8 @@
 #include <bit>
 #include <cstring>
 #include <fstream>
+#include <istream>
+#include <streambuf>
 #include <string_view>
 #include <tuple>
 
@@ -67,7 +69,7 @@ int64_t bytes_of(const TensorEntry& entry, at::ScalarType type, std::string_view
   return empty ? 0 : bytes;
 }
 
-std::string read_header(std::ifstream& input, int64_t file_size, std::string_view file) {
+std::string read_header(std::istream& input, int64_t file_size, std::string_view file) {
   constexpr int64_t largest = 100'000'000;
   uint64_t length = 0;
   input.read(reinterpret_cast<char*>(&length), sizeof length);
@@ -105,7 +107,7 @@ void check_layout(const std::vector<TensorEntry>& entries, int64_t data_bytes,
         data_bytes - at);
 }
 
-at::Tensor read_tensor(std::ifstream& input, const TensorEntry& entry, std::string_view file) {
+at::Tensor read_tensor(std::istream& input, const TensorEntry& entry, std::string_view file) {
   const auto type = type_called(entry, file);
   at::Tensor tensor = at::empty(entry.shape, type);
   auto* bytes = static_cast<char*>(tensor.mutable_data_ptr());
@@ -121,6 +123,30 @@ at::Tensor read_tensor(std::ifstream& input, const TensorEntry& entry, std::stri
   }
   return tensor;
 }
+
+SafeTensors read(std::istream& input, int64_t file_size, std::string_view file) {
+  const std::string json = read_header(input, file_size, file);
+  SafeTensorsHeader header = parse_safetensors_header(json, file);
+  std::sort(header.tensors.begin(), header.tensors.end(), [](const auto& left, const auto& right) {
+    return std::tie(left.offsets, left.name) < std::tie(right.offsets, right.name);
+  });
+  check_layout(header.tensors, file_size - 8 - static_cast<int64_t>(json.size()), file);
+  SafeTensors result{.metadata = std::move(header.metadata)};
+  for (auto& entry : header.tensors) {
+    at::Tensor tensor = read_tensor(input, entry, file);
+    result.tensors.emplace_back(std::move(entry.name), std::move(tensor));
+  }
+  return result;
+}
+
+/// Lets a stream read bytes where they lie; a string stream would copy them.
+class BytesInPlace : public std::streambuf {
+ public:
+  explicit BytesInPlace(std::string_view bytes) {
+    auto* begin = const_cast<char*>(bytes.data());  // NOLINT: only read from
+    setg(begin, begin, begin + bytes.size());
+  }
+};
 
 /// The tensors in the order of the file, and none twice.
 NamedTensors in_file_order(const NamedTensors& tensors) {
@@ -176,24 +202,18 @@ std::string header_of(const NamedTensors& tensors, const NamedTexts& metadata) {
 }  // namespace
 
 SafeTensors load_safetensors(const std::filesystem::path& path) {
-  const std::string& file = path.native();
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   std::ifstream input{path, std::ios::binary};
-  check(!error && input.is_open(), ErrorKind::data, "{}: cannot be opened as a file", file);
-  const auto file_size = static_cast<int64_t>(size);
-  const std::string json = read_header(input, file_size, file);
-  SafeTensorsHeader header = parse_safetensors_header(json, file);
-  std::sort(header.tensors.begin(), header.tensors.end(), [](const auto& left, const auto& right) {
-    return std::tie(left.offsets, left.name) < std::tie(right.offsets, right.name);
-  });
-  check_layout(header.tensors, file_size - 8 - static_cast<int64_t>(json.size()), file);
-  SafeTensors result{.metadata = std::move(header.metadata)};
-  for (auto& entry : header.tensors) {
-    at::Tensor tensor = read_tensor(input, entry, file);
-    result.tensors.emplace_back(std::move(entry.name), std::move(tensor));
-  }
-  return result;
+  check(!error && input.is_open(), ErrorKind::data, "{}: cannot be opened as a file",
+        path.native());
+  return read(input, static_cast<int64_t>(size), path.native());
+}
+
+SafeTensors parse_safetensors(std::string_view bytes, std::string_view name) {
+  BytesInPlace buffer{bytes};
+  std::istream input{&buffer};
+  return read(input, static_cast<int64_t>(bytes.size()), name);
 }
 
 std::string safetensors_bytes(const NamedTensors& tensors, const NamedTexts& metadata) {

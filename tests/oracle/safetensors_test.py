@@ -55,6 +55,10 @@ for name, about in manifest["files"].items():
     assert about == {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}, name
 twin.load_state_dict(load_file("checkpoints/a.ckpt/model.safetensors"))
 assert torch.equal(linear(x), twin(x))
+with safe_open("checkpoints/a.ckpt/state", "pt") as file:
+    assert file.metadata() == {".": "dict:2", "groups": "list:1", "groups.0": "dict:3", "groups.0.lr": "float:0.1",
+                               "groups.0.exp_avg": "tensor", "groups.0.a%2Eb": "string:<ü>", "%": "null"}
+    assert list(file.keys()) == ["groups.0.exp_avg"] and file.get_tensor("groups.0.exp_avg").shape == (2, 3)
 
 # What one reader refuses, the other does too.
 with open("in.safetensors", "rb") as file:

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,9 @@ struct SafeTensors {
 /// an overlap or a remainder. Memory is taken only for what the file really holds. Error of kind
 /// `data` that names the path, and the tensor where there is one.
 SafeTensors load_safetensors(const std::filesystem::path& path);
+
+/// The same of a file's bytes; errors begin with `name`.
+SafeTensors parse_safetensors(std::string_view bytes, std::string_view name);
 
 /// The bytes of a safetensors file. Tensors of any device and strides; those of larger elements
 /// come first, then by name, so that equal content gives equal bytes. Error of kind `usage` for a
