@@ -5,8 +5,8 @@
 #include <muster/io/tensor_image.h>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/full_like.h>
-#include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/where.h>
 
 #include <algorithm>
@@ -45,17 +45,34 @@ Split split_of(size_t place) {
   return place % 6 == 1 ? Split::val : place % 6 == 2 ? Split::test : Split::train;
 }
 
+/// Set where a pixel at most `band` rows and columns away is set in `region` (HxW, bool).
+at::Tensor grown(const at::Tensor& region, int64_t band) {
+  auto result = at::constant_pad_nd(region, {band, band, band, band});
+  const int64_t reach = 2 * band + 1;
+  for (const int64_t dim : {0, 1}) {
+    // Each round joins two overlapping spans, so that few rounds cover the whole reach.
+    for (int64_t span = 1; span < reach;) {
+      const int64_t shift = std::min(span, reach - span);
+      const auto rest = result.size(dim) - shift;
+      result = result.slice(dim, 0, rest).logical_or(result.slice(dim, shift, shift + rest));
+      span += shift;
+    }
+  }
+  return result;
+}
+
 class Icons final : public muster::Dataset<Photo> {
  public:
-  Icons(IconOptions options, std::vector<fs::path> icons)
-      : options_{std::move(options)}, icons_{std::move(icons)} {}
+  Icons(const IconOptions& options, Split split)
+      : band_{options.band},
+        icons_{icon_paths(options, split)},
+        photographs_{photograph_paths(options)} {}
 
   [[nodiscard]] int64_t size() const override { return static_cast<int64_t>(icons_.size()); }
 
   [[nodiscard]] Photo get(int64_t index, muster::Rng& /*rng*/) const override {
     const fs::path& icon_path = icons_.at(static_cast<size_t>(index));
-    const fs::path photo_path =
-        options_.photographs / photographs.at(static_cast<size_t>(index) % photographs.size());
+    const fs::path& photo_path = photographs_[static_cast<size_t>(index) % photographs_.size()];
     const auto icon = muster::read_image(icon_path, {.mode = muster::ImageMode::rgba});
     const auto photo = muster::read_image(photo_path, {.mode = muster::ImageMode::rgb});
 
@@ -74,7 +91,7 @@ class Icons final : public muster::Dataset<Photo> {
     const auto colour = front.slice(0, 0, 3).to(at::kFloat);
     // Rounded to whole levels, as a camera would give them.
     sample.image = (colour * alpha + back * (1 - alpha)).round() / 255;
-    sample.trimap = trimap_of(sample.alpha, options_.band);
+    sample.trimap = trimap_of(sample.alpha, band_);
     return sample;
   }
 
@@ -89,31 +106,21 @@ class Icons final : public muster::Dataset<Photo> {
     return image.slice(1, top, top + height).slice(2, left, left + width);
   }
 
-  IconOptions options_;
+  int64_t band_;
   std::vector<fs::path> icons_;
+  std::vector<fs::path> photographs_;
 };
 
 }  // namespace
 
 at::Tensor trimap_of(const at::Tensor& alpha, int64_t band) {
-  const auto outside_of = [band](const at::Tensor& region) {
-    const auto size = 2 * band + 1;
-    const auto not_region = region.logical_not().to(at::kFloat).unsqueeze(0);
-    return at::max_pool2d(not_region, {size, size}, {1, 1}, {band, band}).squeeze(0) > 0.5;
-  };
+  const auto near_other = [&alpha, band](int64_t level) { return grown(alpha != level, band); };
   const auto unknown = at::full_like(alpha, 128);
-  const auto known_front = at::where(outside_of(alpha == 255), unknown, at::full_like(alpha, 255));
-  return at::where(outside_of(alpha == 0), known_front, at::full_like(alpha, 0));
+  const auto known_front = at::where(near_other(255), unknown, at::full_like(alpha, 255));
+  return at::where(near_other(0), known_front, at::full_like(alpha, 0));
 }
 
-std::shared_ptr<const muster::Dataset<Photo>> icons_on_photographs(const IconOptions& options,
-                                                                   Split split) {
-  for (const auto* name : photographs) {
-    muster::check(
-        fs::is_regular_file(options.photographs / name), muster::ErrorKind::data,
-        "{} holds no {}; `make build` puts the photographs there, or give --data.photographs",
-        options.photographs.string(), name);
-  }
+std::vector<fs::path> icon_paths(const IconOptions& options, Split split) {
   std::vector<fs::path> mine;
   const auto all = icons_by_name(options.icons);
   for (size_t place = 0; place < all.size(); ++place) {
@@ -121,7 +128,24 @@ std::shared_ptr<const muster::Dataset<Photo>> icons_on_photographs(const IconOpt
       mine.push_back(all[place]);
     }
   }
-  return std::make_shared<Icons>(options, std::move(mine));
+  return mine;
+}
+
+std::vector<fs::path> photograph_paths(const IconOptions& options) {
+  std::vector<fs::path> paths;
+  for (const auto* name : photographs) {
+    paths.push_back(options.photographs / name);
+    muster::check(
+        fs::is_regular_file(paths.back()), muster::ErrorKind::data,
+        "{} holds no {}; `make build` puts the photographs there, or give --data.photographs",
+        options.photographs.string(), name);
+  }
+  return paths;
+}
+
+std::shared_ptr<const muster::Dataset<Photo>> icons_on_photographs(const IconOptions& options,
+                                                                   Split split) {
+  return std::make_shared<Icons>(options, split);
 }
 
 }  // namespace matting

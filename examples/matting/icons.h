@@ -30,9 +30,15 @@ struct IconOptions {
   int64_t band = 10;  ///< half width of the trimap's unknown band, pixels
 };
 
-/// Icons of one split, each before one of four photographs, cropped so that sizes differ. Icons go
-/// to splits by their names, about 50, 12 and 12 of 74. Error of kind `data` when a folder lacks
-/// its pictures.
+/// The icons of one split by name, about 50, 12 and 12 of 74: the name decides. Error of kind
+/// `data` when the folder lacks icons.
+std::vector<std::filesystem::path> icon_paths(const IconOptions& options, Split split);
+
+/// The four photographs. Error of kind `data` when the folder lacks one.
+std::vector<std::filesystem::path> photograph_paths(const IconOptions& options);
+
+/// Icons of one split, each before one of four photographs, cropped so that sizes differ: the same
+/// pictures whatever the seed and epoch. Error of kind `data` when a folder lacks its pictures.
 std::shared_ptr<const muster::Dataset<Photo>> icons_on_photographs(const IconOptions& options,
                                                                    Split split);
 
