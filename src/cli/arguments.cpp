@@ -13,7 +13,7 @@ namespace muster {
 
 namespace {
 
-constexpr std::array commands{"validate", "test", "predict"};
+constexpr std::array commands{"fit", "validate", "test", "predict"};
 constexpr std::array sections{"trainer", "model", "data"};
 constexpr std::array short_forms{"devices", "run_dir", "seed", "threads"};
 constexpr std::array program_options{"config", "ckpt_path", "print_config", "help"};
@@ -129,7 +129,7 @@ class Parser {
       const std::vector<std::string> names(commands.begin(), commands.end());
       const std::string nearest = closest_name(argument, names);
       fail(ErrorKind::usage, "unknown command {}; {}", argument,
-           nearest.empty() ? "commands are validate, test and predict"
+           nearest.empty() ? "commands are fit, validate, test and predict"
                            : "did you mean " + nearest + "?");
     }
     check(result_.command.empty(), "two commands, {} and {}; run them one after the other",
@@ -213,8 +213,12 @@ Value section_of(const Invocation& invocation, const std::string& name, const Va
 }
 
 TrainerOptions trainer_options(const Invocation& invocation) {
-  TrainerOptions options;
-  update_from_value(options, section_of(invocation, "trainer", to_value(options)), "trainer");
+  TrainerOptions options = invocation.trainer_defaults;
+  const Value given = section_of(invocation, "trainer", to_value(options));
+  if (given.find("max_steps") != nullptr) {
+    options.max_epochs.reset();  // a program's default does not bound the steps that are asked for
+  }
+  update_from_value(options, given, "trainer");
   check_options(options);
   if (options.run_dir.empty()) {
     options.run_dir = "runs/" + invocation.program;
@@ -224,7 +228,7 @@ TrainerOptions trainer_options(const Invocation& invocation) {
 
 std::string usage_text(const std::string& program) {
   return "usage: " + program +
-         " validate|test|predict [--config FILE.yaml] [--ckpt_path PATH|best|last] "
+         " fit|validate|test|predict [--config FILE.yaml] [--ckpt_path PATH|best|last] "
          "[--print_config] [--help]\n"
          "       [--trainer.KEY VALUE ...] [--model.KEY VALUE ...] [--data.KEY VALUE ...]\n"
          "       [--devices N] [--run_dir DIR] [--seed N] [--threads N|auto]";

@@ -15,7 +15,8 @@ namespace muster {
 struct Invocation {
   std::string program{};  ///< name without folders
   std::string command{};
-  std::string ckpt_path{};  ///< as given; "" when not
+  std::string ckpt_path{};            ///< as given; "" when not
+  TrainerOptions trainer_defaults{};  ///< of the program
   bool help = false;
   bool print_config = false;
   /// Sections `trainer`, `model` and `data` as given, without defaults.

@@ -24,15 +24,16 @@ namespace muster {
 namespace {
 
 /// Tells the user of cores that stay idle, since one thread a rank is the default.
-void mention_idle_cores(const TrainerOptions& options, int64_t ranks) {
+void mention_idle_cores(const TrainerOptions& options, int64_t ranks, bool trains) {
   const int cores = cores_for_rank(1);
   const int64_t busy = options.threads.count * ranks;
   if (options.threads.count > 0 && busy < cores) {
     std::fprintf(
         stderr,
-        "muster: %lld of %d cores compute; --devices %d uses all of them with the same results, "
-        "--threads auto too but may change the last bits\n",
-        static_cast<long long>(busy), cores, cores);
+        "muster: %lld of %d cores compute; --devices %d uses all of them%s, --threads auto "
+        "too but may change the last bits\n",
+        static_cast<long long>(busy), cores, cores,
+        trains ? " (a step then has as many batches)" : " with the same results");
   }
 }
 
@@ -52,7 +53,7 @@ void run_rank(const Invocation& invocation, const TrainerOptions& options,
     clear_error_files(options.run_dir, env ? env->rank : 0, static_cast<int>(ranks));
   }
   if (!only_shows && (!env || env->rank == 0)) {
-    mention_idle_cores(options, env ? env->local_world_size : 1);
+    mention_idle_cores(options, env ? env->local_world_size : 1, invocation.command == "fit");
   }
   Cli cli{invocation};
   try {
@@ -88,13 +89,15 @@ RankFailure failure_of(const std::exception_ptr& error) {
   return failure;
 }
 
-int run(int argc, char** argv, const std::function<void(Cli&)>& program) {
+int run(int argc, char** argv, const std::function<void(Cli&)>& program,
+        const TrainerOptions& trainer_defaults) {
   keep_standard_streams_open();
   const std::vector<std::string> arguments(argv, argv + argc);
   RankFailure failure;
   try {
     const std::string name = std::filesystem::path{arguments.at(0)}.filename().string();
-    const Invocation invocation = parse_arguments(name, {arguments.begin() + 1, arguments.end()});
+    Invocation invocation = parse_arguments(name, {arguments.begin() + 1, arguments.end()});
+    invocation.trainer_defaults = trainer_defaults;
     const TrainerOptions options = trainer_options(invocation);
     failure.run_dir = options.run_dir;
     const auto env = rank_env();

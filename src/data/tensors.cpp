@@ -31,4 +31,8 @@ at::Tensor on_device(const at::Tensor& tensor, at::Device device) {
   return tensor.defined() ? tensor.to(device) : tensor;
 }
 
+at::Tensor in_dtype(const at::Tensor& tensor, at::ScalarType dtype) {
+  return tensor.defined() && tensor.is_floating_point() ? tensor.to(dtype) : tensor;
+}
+
 }  // namespace muster

@@ -4,12 +4,12 @@
 #include "sync_internal.h"
 
 #include <muster/base/format.h>
-#include <muster/base/random.h>
 #include <muster/metrics/metric.h>
 
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <span>
 
 namespace muster {
 
@@ -26,10 +26,23 @@ std::string limit_name(Stage stage) {
                                   : format("limit_{}_batches", to_string(stage));
 }
 
-/// The same random numbers for a batch whichever rank has it.
-void seed_for(const Loop& loop, Stage stage, int64_t loader, int64_t batch) {
-  seed_torch(mix_key({static_cast<uint64_t>(loop.options.seed), static_cast<uint64_t>(stage),
-                      static_cast<uint64_t>(loader), static_cast<uint64_t>(batch)}));
+std::span<const std::shared_ptr<Callback>> callbacks_of(const Loop& loop) {
+  return loop.sanity_batches < 0 ? std::span<const std::shared_ptr<Callback>>{loop.callbacks}
+                                 : std::span<const std::shared_ptr<Callback>>{};
+}
+
+int64_t batches_of(const Pass& pass, const Loop& loop, int64_t loader) {
+  const int64_t all =
+      limit_of(pass.stage(), loop.options).of(pass.batches(loader), limit_name(pass.stage()));
+  return loop.sanity_batches < 0 ? all : std::min(all, loop.sanity_batches);
+}
+
+Progress begin_progress(const Pass& pass, const Loop& loop) {
+  return {.stage = pass.stage(),
+          .epoch = loop.epoch,
+          .global_step = loop.global_step,
+          .loaders = pass.loaders(),
+          .training = loop.training};
 }
 
 void run_loader(Pass& pass, Loop& loop, StepState& state, Progress& progress) {
@@ -38,19 +51,24 @@ void run_loader(Pass& pass, Loop& loop, StepState& state, Progress& progress) {
   loop.phase.part = Phase::Part::load;
   loop.phase.loader = progress.loader;
   loop.phase.batch = loop.group.rank();
-  pass.open(progress.loader, {.limit = progress.batches,
-                              .rank = loop.group.rank(),
-                              .world_size = world_size,
-                              .seed = static_cast<uint64_t>(loop.options.seed)});
+  pass.open(progress.loader,
+            {.limit = progress.batches,
+             .rank = loop.group.rank(),
+             .world_size = world_size,
+             .seed = static_cast<uint64_t>(loop.options.seed)},
+            batch_dtype(loop.options.precision));
   while (pass.next()) {
     const int64_t batch = pass.batch_idx();
     state.enter_batch(progress.loader, batch, pass.indices());
-    seed_for(loop, pass.stage(), progress.loader, batch);
-    pass.batch(step);
+    seed_for(loop.options.seed, pass.stage(), progress.loader, batch);
+    {
+      const AutocastGuard autocast{loop.options.precision, state.device};
+      pass.batch(step);
+    }
     state.ledger.add_samples(static_cast<int64_t>(pass.indices().size()));
     progress.done = std::min(progress.batches, (batch / world_size + 1) * world_size);
     progress.values = state.shown;
-    for (const auto& callback : loop.callbacks) {
+    for (const auto& callback : callbacks_of(loop)) {
       callback->on_batch_end(progress);
     }
     loop.phase.part = Phase::Part::load;
@@ -59,6 +77,10 @@ void run_loader(Pass& pass, Loop& loop, StepState& state, Progress& progress) {
 }
 
 }  // namespace
+
+std::optional<at::ScalarType> batch_dtype(Precision precision) {
+  return precision == Precision::f64_true ? std::optional{at::kDouble} : std::nullopt;
+}
 
 EpochResult evaluate(Pass& pass, Loop& loop) {
   const c10::AutoGradMode no_grad{false};
@@ -80,29 +102,37 @@ EpochResult evaluate(Pass& pass, Loop& loop) {
                   .global_step = loop.global_step,
                   .loaders = pass.loaders()};
   Step step{state};
-  Progress progress{.stage = stage, .epoch = loop.epoch, .loaders = pass.loaders()};
+  Progress progress = begin_progress(pass, loop);
+  const bool is_own_stage = loop.training == nullptr && loop.sanity_batches < 0;
 
   state.enter_hooks(true);
-  seed_for(loop, stage, Moment::before, 0);
-  pass.setup(step);
+  seed_for(loop.options.seed, stage, Moment::before, 0);
+  for (const auto& callback : callbacks_of(loop)) {
+    callback->on_start(progress);
+  }
+  if (is_own_stage) {
+    pass.setup(step);
+  }
   pass.start(step);
-  for (const auto& callback : loop.callbacks) {
+  for (const auto& callback : callbacks_of(loop)) {
     callback->on_epoch_start(progress);
   }
   pass.epoch_start(step);
 
   for (int64_t loader = 0; loader < pass.loaders(); ++loader) {
     progress.loader = loader;
-    progress.batches = limit_of(stage, loop.options).of(pass.batches(loader), limit_name(stage));
+    progress.batches = batches_of(pass, loop, loader);
     progress.done = 0;
     run_loader(pass, loop, state, progress);
   }
 
   state.enter_hooks(false);
-  seed_for(loop, stage, Moment::after, 0);
+  seed_for(loop.options.seed, stage, Moment::after, 0);
   pass.epoch_end(step);
   pass.end(step);
-  pass.teardown(step);
+  if (is_own_stage) {
+    pass.teardown(step);
+  }
 
   loop.phase.part = Phase::Part::sync;
   loop.spool.drain(ledger);
@@ -113,11 +143,21 @@ EpochResult evaluate(Pass& pass, Loop& loop) {
   for (auto& table : result.tables) {
     table.stage = result.report.stage;
   }
-  progress.done = progress.batches;
-  for (const auto& callback : loop.callbacks) {
-    callback->on_epoch_end(progress, result.report);
-  }
   return result;
+}
+
+void end_epoch(const Pass& pass, const Loop& loop, const Report& report) {
+  Progress progress = begin_progress(pass, loop);
+  progress.loader = std::max<int64_t>(0, pass.loaders() - 1);
+  progress.batches = pass.loaders() > 0 ? batches_of(pass, loop, progress.loader) : 0;
+  progress.done = progress.batches;
+  const auto callbacks = callbacks_of(loop);
+  for (const auto& callback : callbacks) {
+    callback->on_epoch_end(progress, report);
+  }
+  for (auto at = callbacks.rbegin(); at != callbacks.rend(); ++at) {
+    (*at)->on_end(progress);
+  }
 }
 
 }  // namespace muster

@@ -8,8 +8,10 @@
 #include <muster/train/callback.h>
 #include <muster/train/options.h>
 #include <muster/train/pass.h>
+#include <muster/train/precision.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,10 +34,20 @@ struct Loop {
   Phase& phase;
   int64_t epoch = 0;
   int64_t global_step = 0;
+  /// Of the validations within a training: not null.
+  Training* training = nullptr;
+  /// Batches of the sanity check before a training; less than 0: this is none.
+  int64_t sanity_batches = -1;
 };
 
+/// What the floating tensors of batches become under a precision; none: they stay as they are.
+std::optional<at::ScalarType> batch_dtype(Precision precision);
+
 /// One epoch of validate, test or predict, ending with its one sync. Leaves torch's generator as it
-/// was.
+/// was. A sanity check calls no callbacks.
 EpochResult evaluate(Pass& pass, Loop& loop);
+
+/// Tells the callbacks that the epoch which `evaluate` ran has ended with `report`.
+void end_epoch(const Pass& pass, const Loop& loop, const Report& report);
 
 }  // namespace muster

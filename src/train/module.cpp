@@ -1,3 +1,4 @@
+#include "module_internal.h"
 #include "names_internal.h"
 
 #include <muster/io/weights.h>
@@ -14,6 +15,12 @@ void ModuleBase::register_metric(std::string name, Metric& metric) {
   check_name("register_metric", name);
   check(!taken, "register_metric(\"{}\"): a metric needs a name of its own", name);
   metrics_.emplace_back(std::move(name), &metric);
+}
+
+Optimizers ModuleBase::configure_optimizers() { missing("configure_optimizers"); }
+
+void ModuleBase::missing(const char* step) {
+  fail(ErrorKind::usage, "the module has no {}; override it to run this stage", step);
 }
 
 void ModuleBase::enter_eval() {
@@ -36,14 +43,32 @@ void ModuleBase::leave_eval() {
   modes_.clear();
 }
 
-void load_weights(ModuleBase& module, const std::string& path) {
-  std::vector<std::pair<std::string, at::Tensor>> targets;
+NamedTensors parameters_of(const torch::nn::Module& module) {
+  NamedTensors out;
   for (const auto& item : module.named_parameters()) {
-    targets.emplace_back(item.key(), item.value());
+    out.emplace_back(item.key(), item.value());
   }
+  return out;
+}
+
+NamedTensors buffers_of(const torch::nn::Module& module) {
+  NamedTensors out;
   for (const auto& item : module.named_buffers()) {
-    targets.emplace_back(item.key(), item.value());
+    out.emplace_back(item.key(), item.value());
   }
+  return out;
+}
+
+void convert(ModuleBase& module, Precision precision) {
+  if (precision == Precision::f64_true) {
+    module.to(at::kDouble);
+  }
+}
+
+void load_weights(ModuleBase& module, const std::string& path) {
+  NamedTensors targets = parameters_of(module);
+  const NamedTensors buffers = buffers_of(module);
+  targets.insert(targets.end(), buffers.begin(), buffers.end());
   load_weights(std::filesystem::path{path}, targets);
 }
 

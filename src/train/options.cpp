@@ -2,6 +2,7 @@
 #include <muster/train/options.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 namespace muster {
@@ -60,6 +61,74 @@ void ValueConverter<ThreadCount>::read(const Value& value, ThreadCount& target,
   target.count = value.as_int();
 }
 
+Value ValueConverter<FastDevRun>::write(const FastDevRun& run) { return run.batches; }
+
+void ValueConverter<FastDevRun>::read(const Value& value, FastDevRun& target,
+                                      const ValuePath& path) {
+  if (value.is_bool()) {
+    target.batches = value.as_bool() ? 1 : 0;
+    return;
+  }
+  if (!value.is_int() || value.as_int() < 0) {
+    path.fail_expected("true, false or a number of batches", value);
+  }
+  target.batches = value.as_int();
+}
+
+double parse_time(std::string_view text, std::string_view name) {
+  constexpr std::array<double, 4> seconds{86400, 3600, 60, 1};
+  double total = 0;
+  std::string_view rest = text;
+  for (size_t i = 0; i < seconds.size(); ++i) {
+    const auto colon = i + 1 < seconds.size() ? rest.find(':') : rest.size();
+    int64_t number = -1;
+    const auto part = rest.substr(0, colon);
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+    check(colon <= rest.size() && error == std::errc{} && end == part.data() + part.size() &&
+              number >= 0,
+          "{}: expected days, hours, minutes and seconds such as \"00:12:00:00\", found \"{}\"",
+          name, text);
+    total += static_cast<double>(number) * seconds[i];
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  }
+  return total;
+}
+
+namespace {
+
+void check_at_least(int64_t value, int64_t least, std::string_view name) {
+  check(value >= least, "trainer.{}: expected at least {}, found {}", name, least, value);
+}
+
+/// -1, or at least 0.
+void check_limit(int64_t value, std::string_view name) {
+  check(value >= -1, "trainer.{}: expected 0 or more, or -1 for no limit, found {}", name, value);
+}
+
+void check_fit_options(const TrainerOptions& options) {
+  check_limit(options.max_epochs.value_or(-1), "max_epochs");
+  check_limit(options.max_steps, "max_steps");
+  check_limit(options.num_sanity_val_steps, "num_sanity_val_steps");
+  if (!options.max_time.empty()) {
+    static_cast<void>(parse_time(options.max_time, "trainer.max_time"));
+  }
+  check_at_least(options.accumulate_grad_batches, 1, "accumulate_grad_batches");
+  check_at_least(options.log_every_n_steps, 1, "log_every_n_steps");
+  check_at_least(options.fast_dev_run.batches, 0, "fast_dev_run");
+  check_at_least(options.check_val_every_n_epoch.value_or(1), 1, "check_val_every_n_epoch");
+  check(!options.gradient_clip_val || *options.gradient_clip_val > 0,
+        "trainer.gradient_clip_val: expected a number above 0, found {}",
+        options.gradient_clip_val.value_or(0));
+  const auto& interval = options.val_check_interval.value();
+  check(std::visit([](auto value) { return value > 0; }, interval),
+        "trainer.val_check_interval: expected a number of batches, or a part of them above 0");
+  check(options.check_val_every_n_epoch || std::holds_alternative<int64_t>(interval),
+        "trainer.check_val_every_n_epoch: null counts val_check_interval across epochs, and that "
+        "must be a number of batches then");
+}
+
+}  // namespace
+
 void check_options(const TrainerOptions& options) {
   check(options.devices >= 1 && options.devices <= 1024,
         "trainer.devices: expected 1 to 1024, found {}", options.devices);
@@ -70,6 +139,7 @@ void check_options(const TrainerOptions& options) {
   check(options.timeout > 0 && options.timeout <= longest,
         "trainer.timeout: expected seconds above 0 and at most {}, found {}", longest,
         options.timeout);
+  check_fit_options(options);
 }
 
 }  // namespace muster

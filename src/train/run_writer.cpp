@@ -96,6 +96,7 @@ void RunWriter::begin_stage(Stage stage, int world_size) {
   }
   write_file_atomically(run_dir_ / "environment.json", environment_json(world_size));
   open_loggers();
+  training_ = {.report = {.stage = stage == Stage::fit ? "fit" : ""}};
 }
 
 void RunWriter::open_loggers() {
@@ -118,6 +119,8 @@ void RunWriter::keep_images(std::vector<ImageRecord>& images) const {
     const fs::path target = run_dir_ / "media" / (image.sha256 + ".png");
     make_folder(target.parent_path());
     link_or_copy(image.file, target);
+    std::error_code ignored;
+    fs::remove(image.file, ignored);
     image.file = target.string();
   }
 }
@@ -136,13 +139,8 @@ void RunWriter::drop_unnamed_images() const {
   });
 }
 
-void RunWriter::publish(EpochResult& result) {
+void RunWriter::log(EpochResult& result) {
   keep_images(result.images);
-  remove_stage_tables(run_dir_, result.report.stage);
-  for (const auto& table : result.tables) {
-    write_table(run_dir_, table);
-  }
-  replace_stage(run_dir_, result.report, result.images);
   MetricsRow row{.step = result.report.step, .epoch = result.report.epoch};
   for (const auto& [name, value] : result.report.metrics) {
     if (value) {
@@ -163,10 +161,69 @@ void RunWriter::publish(EpochResult& result) {
       logger->log_text(text.key, result.report.step, text.text);
     }
   }
+}
+
+void RunWriter::replace_tables(const EpochResult& result) const {
+  remove_stage_tables(run_dir_, result.report.stage);
+  for (const auto& table : result.tables) {
+    write_table(run_dir_, table);
+  }
+}
+
+void RunWriter::publish(EpochResult& result) {
+  replace_tables(result);
+  log(result);
+  replace_stage(run_dir_, result.report, result.images);
+  if (training_.report.stage.empty()) {
+    publish_report();
+  } else {  // the training it belongs to goes on
+    replace_stage(run_dir_, training_.report, training_.images);
+    publish_report_if_cheap();
+  }
+}
+
+void RunWriter::log_training(EpochResult& result) {
+  if (!result.tables.empty()) {
+    replace_tables(result);
+  }
+  log(result);
+  training_.report.step = result.report.step;
+  for (const auto& [name, value] : result.report.metrics) {
+    const auto found =
+        std::find_if(training_.report.metrics.begin(), training_.report.metrics.end(),
+                     [&, key = name](const auto& item) { return item.first == key; });
+    if (found == training_.report.metrics.end()) {
+      training_.report.metrics.emplace_back(name, value);
+    } else if (value) {  // what the loggers show as the last one
+      found->second = value;
+    }
+  }
+  training_.images.insert(training_.images.end(), result.images.begin(), result.images.end());
+}
+
+void RunWriter::publish_training(int64_t epochs, int64_t steps) {
+  training_.report.epoch = epochs;
+  training_.report.step = steps;
+  replace_stage(run_dir_, training_.report, training_.images);
+  publish_report_if_cheap();
+}
+
+void RunWriter::publish_report_if_cheap() {
+  constexpr int share = 20;  // at most one part in so many of a training's time
+  const auto start = std::chrono::steady_clock::now();
+  if (start >= next_report_) {
+    publish_report();
+    const auto end = std::chrono::steady_clock::now();
+    next_report_ = end + share * (end - start);
+  }
+}
+
+void RunWriter::publish_report() {
   drop_unnamed_images();
   write_report(run_dir_);
-  remove_ours(run_dir_ / "spool", is_spooled);
 }
+
+void RunWriter::end_stage() { remove_ours(run_dir_ / "spool", is_spooled); }
 
 void RunWriter::finish(int exit_code) {
   std::exception_ptr first_error;

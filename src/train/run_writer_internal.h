@@ -5,6 +5,8 @@
 #include <muster/track/logger.h>
 #include <muster/value/value.h>
 
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <vector>
@@ -20,13 +22,25 @@ class RunWriter {
   /// Makes the folder ready for a stage: removes the spool of a command that failed, and old
   /// predictions before new ones.
   void begin_stage(Stage stage, int world_size);
-  /// Writes the outcome of an epoch: images, tables, results.json, loggers, the report.
+  /// Writes the outcome of an epoch of validate, test or predict: images, tables, results.json,
+  /// loggers, the report.
   void publish(EpochResult& result);
+  /// Gives the loggers what training logged, and keeps it for `publish_training`.
+  void log_training(EpochResult& result);
+  /// Writes the training so far into results.json, and the report now and then.
+  void publish_training(int64_t epochs, int64_t steps);
+  /// Builds the report, and removes images that results.json does not name any more.
+  void publish_report();
+  /// Removes the spool.
+  void end_stage();
   /// Ends every logger's run and throws the first one's error; a second call does nothing.
   void finish(int exit_code);
 
  private:
   void open_loggers();
+  void log(EpochResult& result);
+  void replace_tables(const EpochResult& result) const;
+  void publish_report_if_cheap();
   void keep_images(std::vector<ImageRecord>& images) const;
   void drop_unnamed_images() const;
 
@@ -34,6 +48,10 @@ class RunWriter {
   std::filesystem::path run_dir_;
   Value config_;
   std::vector<std::unique_ptr<Logger>> loggers_;
+  /// Of a training: the latest value of each name, and all images.
+  EpochResult training_{};
+  /// When a report may be built again while a training goes on.
+  std::chrono::steady_clock::time_point next_report_{};
   bool opened_ = false;
 };
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 namespace muster {
 
@@ -29,10 +30,18 @@ std::string_view to_string(Stage stage) {
   return "";
 }
 
+namespace {
+
+/// More than the hooks of a batch make; the calls of the hooks that follow count on from here.
+constexpr int64_t calls_of_batches = int64_t{1} << 40U;
+
+}  // namespace
+
 void StepState::enter_hooks(bool before) {
   loader = 0;
   batch_idx = -1;
   indices = nullptr;
+  in_step = false;
   image_calls.clear();
   const int64_t at = before ? Moment::before : Moment::after;
   moment = {.loader = at, .batch = at, .call = 0};
@@ -49,7 +58,22 @@ void StepState::enter_batch(int64_t loader_idx, int64_t batch,
   moment = {.loader = loader_idx, .batch = batch, .call = 0};
   phase.part = Phase::Part::batch;
   phase.batch = batch;
+  in_step = row != nullptr;
   group.move_to(loader_idx, batch / group.size());
+}
+
+void StepState::enter_step(int64_t last) {
+  left_batch_idx = std::exchange(batch_idx, -1);
+  left_indices = std::exchange(indices, nullptr);
+  // After the step's batches, and the same on ranks that had none of them.
+  left_moment = std::exchange(moment, {.loader = 0, .batch = last, .call = calls_of_batches});
+  in_step = true;
+}
+
+void StepState::leave_step() {
+  batch_idx = left_batch_idx;
+  indices = left_indices;
+  moment = left_moment;
 }
 
 namespace {
@@ -104,21 +128,80 @@ int64_t Step::epoch() const { return state_->epoch; }
 int64_t Step::global_step() const { return state_->global_step; }
 int64_t Step::batch_idx() const { return state_->batch_idx; }
 int64_t Step::dataloader_idx() const { return state_->loader; }
-at::Device Step::device() const { return at::kCPU; }
+at::Device Step::device() const { return state_->device; }
 int Step::rank() const { return state_->group.rank(); }
 int Step::world_size() const { return state_->group.size(); }
 const std::string& Step::run_dir() const { return state_->run_dir; }
 Group& Step::group() { return state_->group; }
 
+namespace {
+
+/// The ledgers that a value goes to, each under a name of its own.
+struct Targets {
+  bool step = false;
+  bool epoch = false;
+
+  Targets(std::string_view name, const LogOptions& options, const StepState& state) {
+    check(!options.on_step.value_or(false) || state.row != nullptr,
+          "log(\"{}\", on_step) is for training; in validate, test and predict a value is the "
+          "epoch's",
+          name);
+    const bool on_step = options.on_step.value_or(state.in_step);
+    epoch = options.on_epoch.value_or(!on_step);
+    step = on_step && state.logging_step;
+    both = on_step && epoch;
+  }
+  [[nodiscard]] bool none() const { return !step && !epoch; }
+
+  /// Calls `add(ledger, name)` for each.
+  template <typename Add>
+  void each(std::string_view name, StepState& state, const Add& add) const {
+    const std::string full = full_name(name, state);
+    if (step) {
+      add(*state.row, both ? full + "_step" : full);
+    }
+    if (epoch) {
+      add(state.ledger, both ? full + "_epoch" : full);
+    }
+  }
+
+ private:
+  bool both = false;
+};
+
+void log_number(StepState& state, const Targets& to, std::string_view name, double value,
+                const LogOptions& options) {
+  const auto samples = state.indices == nullptr ? 1 : static_cast<int64_t>(state.indices->size());
+  const Moment moment = next_moment(state);
+  to.each(name, state, [&](Ledger& ledger, const std::string& full) {
+    ledger.log(full, value, options.batch_size.value_or(samples), options.reduce_fx, moment);
+  });
+  if (options.prog_bar) {
+    show(state, name, value);
+  }
+}
+
+void log_each(StepState& state, const Targets& to, std::string_view name, const double* values,
+              int64_t count, const LogOptions& options) {
+  check(!options.batch_size.has_value(),
+        "log(\"{}\"): each element of a 1-D tensor is one sample, so batch_size has no meaning",
+        name);
+  const Moment moment = next_moment(state);
+  to.each(name, state, [&](Ledger& ledger, const std::string& full) {
+    for (int64_t i = 0; i < count; ++i) {
+      ledger.log(full, values[i], 1, options.reduce_fx, moment);
+    }
+  });
+  if (options.prog_bar && count > 0) {
+    show(state, name, values[count - 1]);
+  }
+}
+
+}  // namespace
+
 void Step::log(std::string_view name, double value, const LogOptions& options) {
   check_name("log", name);
-  const auto samples =
-      state_->indices == nullptr ? 1 : static_cast<int64_t>(state_->indices->size());
-  state_->ledger.log(full_name(name, *state_), value, options.batch_size.value_or(samples),
-                     options.reduce_fx, next_moment(*state_));
-  if (options.prog_bar) {
-    show(*state_, name, value);
-  }
+  log_number(*state_, {name, options, *state_}, name, value, options);
 }
 
 void Step::log(std::string_view name, const at::Tensor& value, const LogOptions& options) {
@@ -129,24 +212,18 @@ void Step::log(std::string_view name, const at::Tensor& value, const LogOptions&
         name, value.defined() ? value.dim() : -1);
   check_name("log", name);
   check(!value.is_complex(), "log(\"{}\") takes real numbers, not complex ones", name);
+  const Targets to{name, options, *state_};
+  if (to.none() && !options.prog_bar) {
+    return;  // no row at this step: the tensor need not even be read
+  }
   const at::Tensor numbers =
       at::_to_copy(value.detach(), at::TensorOptions{}.dtype(at::kDouble).device(at::kCPU))
           .contiguous();
   const double* data = numbers.const_data_ptr<double>();
   if (value.dim() == 0) {
-    log(name, *data, options);
-    return;
-  }
-  check(!options.batch_size.has_value(),
-        "log(\"{}\"): each element of a 1-D tensor is one sample, so batch_size has no meaning",
-        name);
-  const std::string full = full_name(name, *state_);
-  const Moment moment = next_moment(*state_);
-  for (int64_t i = 0; i < numbers.numel(); ++i) {
-    state_->ledger.log(full, data[i], 1, options.reduce_fx, moment);
-  }
-  if (options.prog_bar && numbers.numel() > 0) {
-    show(*state_, name, data[numbers.numel() - 1]);
+    log_number(*state_, to, name, *data, options);
+  } else {
+    log_each(*state_, to, name, data, numbers.numel(), options);
   }
 }
 
@@ -196,7 +273,7 @@ void Step::log_table(std::string_view name, const std::vector<std::string>& colu
 
 void Step::log_text(std::string_view key, std::string_view text) {
   check_name("log_text", key);
-  state_->ledger.add_text(
+  state_->media().add_text(
       {.key = std::string{key}, .text = std::string{text}, .moment = next_moment(*state_)});
 }
 

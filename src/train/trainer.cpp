@@ -1,12 +1,16 @@
 #include "collect_internal.h"
 #include "evaluate_internal.h"
+#include "fit_internal.h"
+#include "module_internal.h"
 #include "progress_bar_internal.h"
 #include "run_writer_internal.h"
 
 #include <muster/base/check.h>
 #include <muster/train/environment.h>
+#include <muster/train/model_checkpoint.h>
 #include <muster/train/trainer.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -23,7 +27,60 @@ TrainerOptions resolved(TrainerOptions options) {
   if (options.run_dir.empty()) {
     options.run_dir = "runs/trainer";
   }
+  if (options.overfit_batches.value() != BatchLimit{0.0}.value()) {
+    options.limit_train_batches = options.overfit_batches;
+    options.limit_val_batches = options.overfit_batches;
+  }
+  if (const int64_t batches = options.fast_dev_run.batches; batches > 0) {
+    options.limit_train_batches = options.limit_val_batches = batches;
+    options.limit_test_batches = options.limit_predict_batches = batches;
+    options.max_epochs = 1;
+    options.max_steps = -1;
+    options.num_sanity_val_steps = 0;
+    options.val_check_interval = 1.0;
+    options.check_val_every_n_epoch = 1;
+    options.logger = options.enable_checkpointing = false;
+  }
   return options;
+}
+
+/// The batches of each loader.
+std::string sizes_of(const Pass& pass) {
+  std::string text;
+  for (int64_t loader = 0; loader < pass.loaders(); ++loader) {
+    text += format("{}{}", loader == 0 ? "" : ", ", pass.batches(loader));
+  }
+  return text;
+}
+
+/// Ranks that see different data would each compute something else.
+void check_sizes(Group& group, const std::string& sizes) {
+  const auto all = group.all_gather(sizes);
+  for (const auto& other : all) {
+    check(other.bytes == all[0].bytes, ErrorKind::mismatch,
+          "rank 0 has loaders of [{}] batches and rank {} of [{}]; every rank needs the same data "
+          "set, of which it is then given its share",
+          all[0].bytes, other.rank, other.bytes);
+  }
+}
+
+bool saves_checkpoints(const std::shared_ptr<Callback>& callback) {
+  return dynamic_cast<const ModelCheckpoint*>(callback.get()) != nullptr;
+}
+
+/// The user's callbacks and those that come by themselves; ModelCheckpoint last, so that it saves
+/// what the others have come to.
+std::vector<std::shared_ptr<Callback>> callbacks_of_fit(
+    std::vector<std::shared_ptr<Callback>> callbacks, const TrainerOptions& options, int rank) {
+  if (!options.enable_checkpointing) {
+    std::erase_if(callbacks, saves_checkpoints);
+  } else if (std::none_of(callbacks.begin(), callbacks.end(), saves_checkpoints)) {
+    callbacks.push_back(std::make_shared<ModelCheckpoint>());
+  }
+  static_cast<void>(rank);
+  std::stable_partition(callbacks.begin(), callbacks.end(),
+                        [](const auto& callback) { return !saves_checkpoints(callback); });
+  return callbacks;
 }
 
 }  // namespace
@@ -93,42 +150,70 @@ std::string Trainer::phase() const { return to_string(state_->phase); }
 
 void Trainer::on_failure(std::function<void()> end) { state_->on_failure = std::move(end); }
 
-Report Trainer::evaluate(Pass& pass) {
+template <typename Run>
+Report Trainer::run_stage(Stage stage, const std::string& sizes, const Run& run) {
+  State& state = *state_;
   try {
-    return run_stage(pass);
+    state.phase = {.part = Phase::Part::begin, .stage = stage};
+    state.spool.clear();
+    if (state.writer) {
+      state.writer->begin_stage(stage, state.group.size());
+    }
+    // No rank may write into the folder before rank 0 has cleared it.
+    state.group.begin_section("start", 0);
+    check_sizes(state.group, sizes);
+    Report report = run();
+    state.phase.part = Phase::Part::publish;
+    // A rank must not go on, and perhaps end, before what it spooled is in the run.
+    state.group.begin_section("end", 0);
+    state.group.barrier();
+    if (state.writer) {
+      state.writer->end_stage();
+    }
+    state.phase = {};
+    return report;
   } catch (...) {
-    if (state_->on_failure) {
-      state_->on_failure();
+    if (state.on_failure) {
+      state.on_failure();
     }
     throw;
   }
 }
 
-Report Trainer::run_stage(Pass& pass) {
-  State& state = *state_;
-  state.phase = {.part = Phase::Part::begin, .stage = pass.stage()};
-  state.spool.clear();
-  if (state.writer) {
-    state.writer->begin_stage(pass.stage(), state.group.size());
-  }
-  // No rank may write into the folder before rank 0 has cleared it.
-  state.group.begin_section("start", 0);
-  state.group.barrier();
+Report Trainer::evaluate(Pass& pass) {
+  return run_stage(pass.stage(), sizes_of(pass), [&] {
+    State& state = *state_;
+    convert(pass.module(), state.options.precision);
+    Loop loop{.options = state.options,
+              .group = state.group,
+              .spool = state.spool,
+              .callbacks = state.callbacks,
+              .phase = state.phase};
+    EpochResult result = muster::evaluate(pass, loop);
+    end_epoch(pass, loop, result.report);
+    state.phase.part = Phase::Part::publish;
+    if (state.writer) {
+      state.writer->publish(result);
+    }
+    return std::move(result.report);
+  });
+}
 
-  Loop loop{.options = state.options,
-            .group = state.group,
-            .spool = state.spool,
-            .callbacks = state.callbacks,
-            .phase = state.phase};
-  EpochResult result = muster::evaluate(pass, loop);
-  state.phase.part = Phase::Part::publish;
-  if (state.writer) {
-    state.writer->publish(result);
-  }
-  // A rank must not go on, and perhaps end, before what it spooled is in the run.
-  state.group.barrier();
-  state.phase = {};
-  return std::move(result.report);
+Report Trainer::fit(TrainPass& pass, Pass* validation, const std::string& ckpt_path) {
+  const std::string sizes = format("training {}", pass.batches()) +
+                            (validation != nullptr ? "; validation " + sizes_of(*validation) : "");
+  return run_stage(Stage::fit, sizes, [&] {
+    State& state = *state_;
+    convert(pass.module(), state.options.precision);
+    auto callbacks = callbacks_of_fit(state.callbacks, state.options, state.group.rank());
+    return muster::fit(pass, validation, ckpt_path,
+                       {.options = state.options,
+                        .group = state.group,
+                        .spool = state.spool,
+                        .callbacks = callbacks,
+                        .phase = state.phase,
+                        .writer = state.writer ? &*state.writer : nullptr});
+  });
 }
 
 std::vector<std::string> Trainer::collect(const std::vector<KeyedOutput>& mine,

@@ -44,7 +44,7 @@ std::string text_of(const Batch<Item>& batch) {
 std::vector<std::string> read_rank(const Loader<Item>& loader, int64_t epoch, int64_t limit,
                                    int rank, int world) {
   std::vector<std::string> texts;
-  auto batches = loader.batches(epoch, limit, rank, world);
+  auto batches = loader.batches(epoch, {.limit = limit, .rank = rank, .world_size = world});
   int64_t k = rank;
   while (const auto batch = batches.next()) {
     EXPECT_EQ(batch->batch_idx(), k);
@@ -310,8 +310,36 @@ TEST(Loader, RefusesOptionsOutOfRange) {
   EXPECT_THROW((Loader<Item>{std::shared_ptr<const muster::Dataset<Item>>{}}), muster::Error);
   const Loader<Item> loader{dataset};
   EXPECT_THROW((void)loader.batches(-1), muster::Error);
-  EXPECT_THROW((void)loader.batches(0, -1), muster::Error);
-  EXPECT_THROW((void)loader.batches(0, 1, 2, 2), muster::Error);
+  EXPECT_THROW((void)loader.batches(0, {.limit = -1}), muster::Error);
+  EXPECT_THROW((void)loader.batches(0, {.rank = 2, .world_size = 2}), muster::Error);
+  EXPECT_THROW((void)loader.batches(0, {.world_size = 2, .first = 3}), muster::Error);
+  EXPECT_THROW((void)loader.batches(0, {.world_size = 0}), muster::Error);
+}
+
+TEST(Loader, AShareThatBeginsLaterHasTheSameBatchesWithoutTheFirstOnes) {
+  const Loader<Item> loader{slow_items(11), {.batch_size = 2, .shuffle = true, .seed = 3}};
+  const auto rest_of = [&](int64_t first, int64_t limit) {
+    std::vector<std::string> texts;
+    auto batches = loader.batches(2, {.limit = limit, .rank = 1, .world_size = 2, .first = first});
+    while (const auto batch = batches.next()) {
+      texts.push_back(std::to_string(batch->batch_idx()) + ": " + text_of(*batch));
+    }
+    return texts;
+  };
+  auto all = rest_of(0, 100);
+  ASSERT_EQ(all.size(), 3U);
+  all.erase(all.begin());
+  EXPECT_EQ(rest_of(2, 100), all);
+  all.pop_back();
+  EXPECT_EQ(rest_of(2, 5), all);
+  EXPECT_TRUE(rest_of(100, 200).empty());
+}
+
+TEST(Loader, ALoaderThatShufflesKeepsTheDataSetsOrderWhereTheShareSaysSo) {
+  const auto dataset = slow_items(9);
+  const Loader<Item> shuffled{dataset, {.batch_size = 4, .shuffle = true}};
+  auto batches = shuffled.batches(1, {.shuffle = false});
+  EXPECT_EQ(batches.next()->indices(), (std::vector<int64_t>{0, 1, 2, 3}));
 }
 
 }  // namespace

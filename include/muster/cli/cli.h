@@ -35,26 +35,31 @@ class Cli {
     return options;
   }
 
-  /// "validate", "test" or "predict".
+  /// "fit", "validate", "test" or "predict".
   [[nodiscard]] const std::string& command() const;
   /// The resolved weights file or folder; "" when none was given.
   [[nodiscard]] std::string ckpt_path() const;
   /// Made at the first call, when the ranks of the job meet.
   Trainer& trainer();
 
-  /// Runs the command: loads the weights of --ckpt_path, then validates, tests or predicts with the
-  /// loader of the stage, and prints the metrics on rank 0.
+  /// Runs the command: fits, from the checkpoint or the weights of --ckpt_path where it is given;
+  /// or loads those weights, then validates, tests or predicts with the loader of the stage. Prints
+  /// the metrics on rank 0.
   /// What goes wrong in it ends the process as by `fail`, before the module and its data are
   /// destroyed.
   template <typename S, typename O>
   void run(Module<S, O>& module, const DataModule<S>& data) {
     resolve_without_options();
     try {
-      if (!ckpt_path().empty()) {
+      if (!ckpt_path().empty() && command() != "fit") {
         load_weights(module, ckpt_path());
       }
       trainer().on_failure([this] { fail(); });
-      if (command() == "validate") {
+      if (command() == "fit") {
+        const LoaderList<S> val =
+            data.val_dataloader ? LoaderList<S>{*data.val_dataloader} : LoaderList<S>{};
+        print(trainer().fit(module, wanted(data.train_dataloader), val, ckpt_path()));
+      } else if (command() == "validate") {
         print(trainer().validate(module, wanted(data.val_dataloader)));
       } else if (command() == "test") {
         print(trainer().test(module, wanted(data.test_dataloader)));
@@ -91,7 +96,7 @@ class Cli {
 
 /// The main function of a program:
 ///
-///   PROGRAM validate|test|predict [--config FILE.yaml] [--ckpt_path PATH|best|last]
+///   PROGRAM fit|validate|test|predict [--config FILE.yaml] [--ckpt_path PATH|best|last]
 ///   [--print_config] [--help]
 ///           [--trainer.KEY VALUE ...] [--model.KEY VALUE ...] [--data.KEY VALUE ...]
 ///           [--devices N] [--run_dir DIR] [--seed N] [--threads N|auto]
@@ -100,6 +105,9 @@ class Cli {
 /// torchrun), and runs `program` on each. What it throws ends the job: one message, an error file
 /// in run_dir/errors, and the error's exit code. Call it first thing in main, before torch is
 /// touched.
-int run(int argc, char** argv, const std::function<void(Cli&)>& program);
+///
+/// `trainer_defaults` are what the keys of `trainer` are where nobody gives them.
+int run(int argc, char** argv, const std::function<void(Cli&)>& program,
+        const TrainerOptions& trainer_defaults = {});
 
 }  // namespace muster

@@ -116,6 +116,15 @@ class Batch {
     return moved;
   }
 
+  /// The batch with each floating tensor in the type `dtype`.
+  [[nodiscard]] Batch to(at::ScalarType dtype) const {
+    Batch converted = *this;
+    for (S& sample : converted.samples_) {
+      replace_tensors(sample, [dtype](const at::Tensor& t) { return in_dtype(t, dtype); });
+    }
+    return converted;
+  }
+
  private:
   int64_t batch_idx_;
   std::vector<int64_t> indices_;

@@ -4,11 +4,11 @@
 #include <muster/data/dataset.h>
 #include <muster/data/prefetch.h>
 #include <muster/data/sampler.h>
+#include <muster/data/share.h>
 #include <muster/data/tensors.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +37,10 @@ struct LoaderOptions {
 namespace detail {
 
 void check_loader(const LoaderOptions& options, bool has_dataset);
+
+/// Batches of all ranks that `share` names, of `batches`. Error of kind `usage` for a share that
+/// makes no sense.
+int64_t batches_left(const Share& share, int64_t batches);
 
 /// Throws the exception that is being handled as an Error that names the sample; to be called in a
 /// catch block.
@@ -90,19 +94,16 @@ class Loader {
   [[nodiscard]] const LoaderOptions& options() const { return options_; }
   [[nodiscard]] const std::shared_ptr<const Dataset<S>>& dataset() const { return dataset_; }
 
-  /// The batches k = rank, rank + world, ... of epoch `epoch` >= 0 with k < limit, in that order.
-  /// `seed` is for a loader without one of its own. Loading starts at once. The loader need not
-  /// outlive the result.
-  [[nodiscard]] Epoch<S> batches(int64_t epoch = 0,
-                                 int64_t limit = std::numeric_limits<int64_t>::max(), int rank = 0,
-                                 int world = 1, uint64_t seed = 0) const {
-    check(limit >= 0, "a limit of batches must be at least 0, found {}", limit);
-    const uint64_t key = options_.seed.value_or(seed);
-    const Sampler sampler = make_sampler(key);
+  /// The batches of epoch `epoch` >= 0 that `share` names, in that order. Loading starts at once.
+  /// The loader need not outlive the result.
+  [[nodiscard]] Epoch<S> batches(int64_t epoch = 0, const Share& share = {}) const {
+    const int64_t left = detail::batches_left(share, size());
+    const uint64_t key = options_.seed.value_or(share.seed);
+    const Sampler sampler = make_sampler(key, share.shuffle);
     auto load = [dataset = dataset_, sampler, key, name = options_.name,
-                 order = sampler.order(epoch), epoch, rank, world](
+                 order = sampler.order(epoch), epoch, share](
                     int64_t position, const std::atomic<bool>& cancelled) -> std::shared_ptr<void> {
-      const int64_t k = rank + position * world;
+      const int64_t k = share.first + share.rank + position * share.world_size;
       std::vector<int64_t> indices = sampler.batch(order, k);
       std::vector<S> samples;
       samples.reserve(indices.size());
@@ -115,17 +116,17 @@ class Loader {
       }
       return std::make_shared<Batch<S>>(k, std::move(indices), std::move(samples));
     };
-    return {batches_of_rank(std::min(limit, size()), rank, world),
+    return {batches_of_rank(left, share.rank, share.world_size),
             std::move(load),
             {.workers = options_.num_workers, .ahead = options_.prefetch}};
   }
 
  private:
-  [[nodiscard]] Sampler make_sampler(uint64_t seed) const {
+  [[nodiscard]] Sampler make_sampler(uint64_t seed, bool shuffle = true) const {
     detail::check_loader(options_, dataset_ != nullptr);
     return {dataset_->size(),
             {.batch_size = options_.batch_size,
-             .shuffle = options_.shuffle,
+             .shuffle = options_.shuffle && shuffle,
              .drop_last = options_.drop_last,
              .seed = options_.seed.value_or(seed)}};
   }

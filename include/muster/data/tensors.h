@@ -62,4 +62,7 @@ at::Tensor in_aligned_memory(const at::Tensor& tensor);
 /// The tensor on `device`; an undefined one stays undefined.
 at::Tensor on_device(const at::Tensor& tensor, at::Device device);
 
+/// A floating tensor in the type `dtype`; any other, and an undefined one, stays as it is.
+at::Tensor in_dtype(const at::Tensor& tensor, at::ScalarType dtype);
+
 }  // namespace muster

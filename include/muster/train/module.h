@@ -2,6 +2,7 @@
 
 #include <muster/data/batch.h>
 #include <muster/metrics/metric.h>
+#include <muster/train/optimizers.h>
 #include <muster/train/step.h>
 
 #include <torch/nn/module.h>
@@ -21,6 +22,22 @@ class ModuleBase : public torch::nn::Module {
   /// Hooks around a stage. `setup` comes first and `teardown` last.
   virtual void setup(Step& /*step*/) {}
   virtual void teardown(Step& /*step*/) {}
+
+  /// For `fit`: the optimizer of the parameters, and schedulers of its rates.
+  virtual Optimizers configure_optimizers();
+  virtual void on_fit_start(Step& /*step*/) {}
+  virtual void on_train_start(Step& /*step*/) {}
+  virtual void on_train_epoch_start(Step& /*step*/) {}
+  /// On every rank, with the gradients of the whole step, not yet clipped.
+  virtual void on_before_optimizer_step(torch::optim::Optimizer& /*optimizer*/, Step& /*step*/) {}
+  virtual void on_train_epoch_end(Step& /*step*/) {}
+  virtual void on_train_end(Step& /*step*/) {}
+  virtual void on_fit_end(Step& /*step*/) {}
+
+  /// What the module wants kept in a checkpoint beside its tensors. On rank 0, without collectives.
+  virtual Value on_save_checkpoint() { return {}; }
+  /// What `on_save_checkpoint` gave, after the tensors were loaded.
+  virtual void on_load_checkpoint(const Value& /*saved*/) {}
 
   virtual void on_validation_model_eval(Step& /*step*/) { enter_eval(); }
   virtual void on_validation_start(Step& /*step*/) {}
@@ -53,6 +70,8 @@ class ModuleBase : public torch::nn::Module {
   /// `metric` must live as long as the module; names are unique, and as `Step::log` takes them.
   void register_metric(std::string name, Metric& metric);
 
+  [[noreturn]] static void missing(const char* step);
+
   /// Puts the module and all below it into evaluation mode.
   void enter_eval();
   /// Gives the module and each one below it the mode it had before `enter_eval`, so that a part
@@ -73,7 +92,8 @@ struct NoOutput {};
 /// order: setup, on_STAGE_model_eval, on_STAGE_start, on_STAGE_epoch_start, for each batch
 /// (on_before_batch_transfer, transfer_batch_to_device, on_after_batch_transfer,
 /// on_STAGE_batch_start, STAGE_step, on_STAGE_batch_end), on_STAGE_epoch_end, on_STAGE_end,
-/// on_STAGE_model_train, teardown. Every hook may log. A module holds no Trainer.
+/// on_STAGE_model_train, teardown. Those of fit are in docs/training.md. Every hook may log. A
+/// module holds no Trainer.
 template <typename SampleType, typename OutputType = NoOutput>
 class Module : public ModuleBase {
  public:
@@ -90,6 +110,16 @@ class Module : public ModuleBase {
     }
   }
   virtual void on_after_batch_transfer(Batch& /*batch*/, Step& /*step*/) {}
+
+  virtual void on_train_batch_start(const Batch& /*batch*/, Step& /*step*/) {}
+  /// The loss: the mean over the batch's samples, one number that depends on the parameters.
+  virtual at::Tensor training_step(const Batch& /*batch*/, Step& /*step*/) {
+    missing("training_step");
+  }
+  /// After the optimizer step, where the batch is the last one of it on this rank; `loss` is what
+  /// training_step gave, without its graph.
+  virtual void on_train_batch_end(const at::Tensor& /*loss*/, const Batch& /*batch*/,
+                                  Step& /*step*/) {}
 
   virtual void on_validation_batch_start(const Batch& /*batch*/, Step& /*step*/) {}
   virtual void validation_step(const Batch& /*batch*/, Step& /*step*/) {
@@ -108,11 +138,6 @@ class Module : public ModuleBase {
   }
   virtual void on_predict_batch_end(const std::vector<Output>& /*outputs*/, const Batch& /*batch*/,
                                     Step& /*step*/) {}
-
- private:
-  [[noreturn]] static void missing(const char* step) {
-    fail(ErrorKind::usage, "the module has no {}; override it to run this stage", step);
-  }
 };
 
 }  // namespace muster

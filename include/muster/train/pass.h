@@ -1,5 +1,6 @@
 #pragma once
 
+#include <muster/data/share.h>
 #include <muster/train/step.h>
 
 #include <cstdint>
@@ -11,14 +12,7 @@
 namespace muster {
 
 class Metric;
-
-/// Which batches of a loader a rank takes: k = rank, rank + world_size, ... below `limit`.
-struct Share {
-  int64_t limit = 0;
-  int rank = 0;
-  int world_size = 1;
-  uint64_t seed = 0;  ///< of a loader that has none of its own
-};
+class ModuleBase;
 
 /// One evaluation of a module over its loaders with their types hidden, so that the loop is
 /// compiled once. The loop calls; a pass only forwards to the module's hooks of its stage and to
@@ -31,13 +25,16 @@ class Pass {
   virtual ~Pass() = default;
 
   [[nodiscard]] virtual Stage stage() const = 0;
+  [[nodiscard]] virtual ModuleBase& module() = 0;
   [[nodiscard]] virtual const std::vector<std::pair<std::string, Metric*>>& metrics() const = 0;
   [[nodiscard]] virtual int64_t loaders() const = 0;
   /// Global batches of a loader.
   [[nodiscard]] virtual int64_t batches(int64_t loader) const = 0;
 
-  /// Starts loading.
-  virtual void open(int64_t loader, const Share& share) = 0;
+  /// Starts loading. `dtype` is what the floating tensors of a batch become; none: they stay as
+  /// they are.
+  virtual void open(int64_t loader, const Share& share,
+                    const std::optional<at::ScalarType>& dtype) = 0;
   /// Takes this rank's next batch; false when there is none left.
   virtual bool next() = 0;
   /// Of the batch that `next` took.

@@ -20,8 +20,14 @@ namespace muster {
 struct StepState;
 
 struct LogOptions {
-  /// How the epoch's values become one.
+  /// How the values become one.
   ReduceFx reduce_fx = ReduceFx::mean;
+  /// In training: the value of the step, of all ranks, in a row every `log_every_n_steps`. By
+  /// default in hooks of batches. Elsewhere an Error of kind `usage`.
+  std::optional<bool> on_step{};
+  /// The value of the epoch. By default where it is not the step's; with both the names get the
+  /// endings _step and _epoch.
+  std::optional<bool> on_epoch{};
   /// Samples that a scalar stands for in a mean; by default those of the batch, 1 in a hook without
   /// a batch.
   std::optional<int64_t> batch_size{};
@@ -68,8 +74,9 @@ class Step {
   [[nodiscard]] bool is_global_zero() const { return rank() == 0; }
   [[nodiscard]] const std::string& run_dir() const;
 
-  /// Adds to the epoch's value called `name`. It becomes the value of all samples at the epoch's
-  /// end, exact and the same at any number of ranks; ranks that log nothing add nothing. In a hook
+  /// Adds to the value called `name`, of the epoch or, in the training of a batch, of the step. It
+  /// becomes the value of all samples at the end of that, exact and the same at any number of
+  /// ranks; ranks that log nothing add nothing. In a hook
   /// without a batch each rank that calls adds a value: a sum then grows with their number, unless
   /// `is_global_zero()` guards it. Names are UTF-8 without control characters, and none of the
   /// loggers' own (step, epoch, trainer/global_step, ...): else an Error of kind `usage`.

@@ -45,6 +45,20 @@ class Trainer {
   void log_hyperparameters(const Value& config);
   void add_callback(std::shared_ptr<Callback> callback);
 
+  /// Trains on `train`, and validates on `val` in between unless that is empty; from the start,
+  /// from the weights in the file `ckpt_path`, or from the checkpoint folder `ckpt_path`: its
+  /// weights, optimizer, schedulers, callbacks, epoch and step. The report has the latest value of
+  /// each name that training or validation reported, and is equal on every rank. docs/training.md
+  /// has the order of hooks.
+  template <typename S, typename O>
+  Report fit(Module<S, O>& module, const std::type_identity_t<Loader<S>>& train,
+             const std::type_identity_t<LoaderList<S>>& val = {},
+             const std::string& ckpt_path = "") {
+    TypedTrainPass<S, O> pass{module, train};
+    TypedPass<Stage::validate, S, O> validation{module, val};
+    return fit(pass, val.loaders().empty() ? nullptr : &validation, ckpt_path);
+  }
+
   /// One epoch over the loader (or several: then values logged in batches get the suffix
   /// /dataloader_idx_N). The report is equal on every rank.
   template <typename S, typename O>
@@ -84,7 +98,9 @@ class Trainer {
  private:
   struct State;
   Report evaluate(Pass& pass);
-  Report run_stage(Pass& pass);
+  Report fit(TrainPass& pass, Pass* validation, const std::string& ckpt_path);
+  template <typename Run>
+  Report run_stage(Stage stage, const std::string& sizes, const Run& run);
   std::vector<std::string> collect(const std::vector<KeyedOutput>& mine, ReturnPredictions to);
 
   std::unique_ptr<State> state_;

@@ -4,6 +4,7 @@
 #include <muster/train/keyed_output.h>
 #include <muster/train/module.h>
 #include <muster/train/pass.h>
+#include <muster/train/train_pass.h>
 #include <muster/value/convert.h>
 
 #include <optional>
@@ -17,6 +18,8 @@ namespace muster {
 template <typename S>
 class LoaderList {
  public:
+  /// None.
+  LoaderList() = default;
   LoaderList(const Loader<S>& loader) : loaders_{&loader} {}  // NOLINT(google-explicit-constructor)
   /// Error of kind `usage` for a null pointer.
   LoaderList(std::vector<const Loader<S>*> loaders) : loaders_{std::move(loaders)} {
@@ -28,7 +31,65 @@ class LoaderList {
   [[nodiscard]] const std::vector<const Loader<S>*>& loaders() const { return loaders_; }
 
  private:
-  std::vector<const Loader<S>*> loaders_;
+  std::vector<const Loader<S>*> loaders_{};
+};
+
+namespace detail {
+
+/// To where the module computes, in the type it computes in, with the hooks around.
+template <typename S, typename O>
+void transfer(Module<S, O>& module, Batch<S>& batch, const std::optional<at::ScalarType>& dtype,
+              Step& step) {
+  module.on_before_batch_transfer(batch, step);
+  module.transfer_batch_to_device(batch, step);
+  if (dtype) {
+    batch = batch.to(*dtype);
+  }
+  module.on_after_batch_transfer(batch, step);
+}
+
+}  // namespace detail
+
+/// TrainPass for a Module.
+template <typename S, typename O>
+class TypedTrainPass final : public TrainPass {
+ public:
+  TypedTrainPass(Module<S, O>& module, const Loader<S>& loader)
+      : module_{module}, loader_{loader} {}
+
+  [[nodiscard]] ModuleBase& module() override { return module_; }
+  [[nodiscard]] int64_t batches() const override { return loader_.size(); }
+  [[nodiscard]] int64_t samples_in(int64_t k) const override {
+    return loader_.sampler().samples_in(k);
+  }
+
+  void open(int64_t epoch, const Share& share,
+            const std::optional<at::ScalarType>& dtype) override {
+    dtype_ = dtype;
+    epoch_.emplace(loader_.batches(epoch, share));
+  }
+  bool next() override {
+    batch_ = epoch_->next();
+    return batch_.has_value();
+  }
+  [[nodiscard]] int64_t batch_idx() const override { return batch_->batch_idx(); }
+  [[nodiscard]] const std::vector<int64_t>& indices() const override { return batch_->indices(); }
+
+  void batch_start(Step& step) override {
+    detail::transfer(module_, *batch_, dtype_, step);
+    module_.on_train_batch_start(*batch_, step);
+  }
+  at::Tensor training_step(Step& step) override { return module_.training_step(*batch_, step); }
+  void batch_end(const at::Tensor& loss, Step& step) override {
+    module_.on_train_batch_end(loss, *batch_, step);
+  }
+
+ private:
+  Module<S, O>& module_;
+  const Loader<S>& loader_;
+  std::optional<at::ScalarType> dtype_{};
+  std::optional<Epoch<S>> epoch_{};
+  std::optional<Batch<S>> batch_{};
 };
 
 /// Pass for one stage of a Module: forwards to the hooks that carry the stage in their names.
@@ -39,15 +100,18 @@ class TypedPass final : public Pass {
       : module_{module}, loaders_{loaders.loaders()}, keep_outputs_{keep_outputs} {}
 
   [[nodiscard]] Stage stage() const override { return stage_; }
+  [[nodiscard]] ModuleBase& module() override { return module_; }
   [[nodiscard]] const std::vector<std::pair<std::string, Metric*>>& metrics() const override {
     return module_.metrics();
   }
   [[nodiscard]] int64_t loaders() const override { return static_cast<int64_t>(loaders_.size()); }
   [[nodiscard]] int64_t batches(int64_t loader) const override { return at(loader).size(); }
 
-  void open(int64_t loader, const Share& share) override {
+  void open(int64_t loader, const Share& share,
+            const std::optional<at::ScalarType>& dtype) override {
     loader_ = loader;
-    epoch_.emplace(at(loader).batches(0, share.limit, share.rank, share.world_size, share.seed));
+    dtype_ = dtype;
+    epoch_.emplace(at(loader).batches(0, share));
   }
 
   bool next() override {
@@ -89,9 +153,7 @@ class TypedPass final : public Pass {
 
   void batch(Step& step) override {
     auto& batch = *batch_;
-    module_.on_before_batch_transfer(batch, step);
-    module_.transfer_batch_to_device(batch, step);
-    module_.on_after_batch_transfer(batch, step);
+    detail::transfer(module_, batch, dtype_, step);
     if constexpr (stage_ == Stage::validate) {
       module_.on_validation_batch_start(batch, step);
       module_.validation_step(batch, step);
@@ -154,6 +216,7 @@ class TypedPass final : public Pass {
   std::vector<const Loader<S>*> loaders_;
   bool keep_outputs_;
   int64_t loader_ = 0;
+  std::optional<at::ScalarType> dtype_{};
   std::optional<Epoch<S>> epoch_;
   std::optional<Batch<S>> batch_;
   std::vector<KeyedOutput> outputs_;

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <muster/data/share.h>
+#include <muster/train/step.h>
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace muster {
+
+class ModuleBase;
+
+/// Training of a module on a loader with the types of its data hidden, so that the loop is compiled
+/// once. The loop calls; a pass only forwards to the module's hooks and to the loader.
+class TrainPass {
+ public:
+  TrainPass() = default;
+  TrainPass(const TrainPass&) = delete;
+  TrainPass& operator=(const TrainPass&) = delete;
+  virtual ~TrainPass() = default;
+
+  [[nodiscard]] virtual ModuleBase& module() = 0;
+
+  /// Global batches of an epoch, and the samples of batch `k` of them.
+  [[nodiscard]] virtual int64_t batches() const = 0;
+  [[nodiscard]] virtual int64_t samples_in(int64_t k) const = 0;
+
+  /// Starts loading this rank's share of an epoch. `dtype` is what the floating tensors of a batch
+  /// become; none: they stay as they are.
+  virtual void open(int64_t epoch, const Share& share,
+                    const std::optional<at::ScalarType>& dtype) = 0;
+  /// Takes this rank's next batch; false when there is none left.
+  virtual bool next() = 0;
+  /// Of the batch that `next` took.
+  [[nodiscard]] virtual int64_t batch_idx() const = 0;
+  [[nodiscard]] virtual const std::vector<int64_t>& indices() const = 0;
+
+  /// Transfer and batch start of the batch that `next` took.
+  virtual void batch_start(Step& step) = 0;
+  virtual at::Tensor training_step(Step& step) = 0;
+  virtual void batch_end(const at::Tensor& loss, Step& step) = 0;
+};
+
+}  // namespace muster

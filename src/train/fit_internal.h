@@ -1,0 +1,35 @@
+#pragma once
+
+#include "image_spool_internal.h"
+#include "phase_internal.h"
+#include "run_writer_internal.h"
+
+#include <muster/base/record.h>
+#include <muster/comm/group.h>
+#include <muster/train/callback.h>
+#include <muster/train/options.h>
+#include <muster/train/pass.h>
+#include <muster/train/train_pass.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace muster {
+
+/// What a training works with.
+struct FitContext {
+  const TrainerOptions& options;
+  Group& group;
+  ImageSpool& spool;
+  std::vector<std::shared_ptr<Callback>>& callbacks;
+  Phase& phase;
+  RunWriter* writer = nullptr;  ///< on rank 0
+};
+
+/// Trains a module, with validations in between unless `validation` is null, from the start or from
+/// the checkpoint `ckpt_path` unless that is "". The latest value of each name that training or
+/// validation reported, equal on every rank.
+Report fit(TrainPass& pass, Pass* validation, const std::string& ckpt_path, FitContext context);
+
+}  // namespace muster

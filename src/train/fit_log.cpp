@@ -1,0 +1,106 @@
+#include "fit_log_internal.h"
+
+#include "evaluate_internal.h"
+#include "seed_internal.h"
+#include "sync_internal.h"
+
+namespace muster {
+
+FitLog::FitLog(FitContext& context, const std::vector<std::pair<std::string, Metric*>>& metrics)
+    : context_{context},
+      metrics_{metrics},
+      state_{.group = context.group,
+             .ledger = epoch_,
+             .spool = context.spool,
+             .run_dir = context.options.run_dir,
+             .phase = context.phase,
+             .stage = Stage::fit,
+             .row = &row_} {}
+
+void FitLog::hook(bool before, const Position& at, const std::function<void(Step&)>& hook) {
+  state_.epoch = at.epoch;
+  state_.global_step = at.global_step;
+  context_.phase.stage = Stage::fit;
+  context_.phase.epoch = at.epoch;
+  context_.phase.step = at.global_step;
+  state_.enter_hooks(before);
+  seed_for(context_.options.seed, Stage::fit, at.epoch, before ? Moment::before : Moment::after);
+  Step step{state_};
+  hook(step);
+}
+
+EpochResult FitLog::sync(TrainingState& training, Ledger& ledger,
+                         const std::vector<std::pair<std::string, Metric*>>& metrics) {
+  context_.phase.part = Phase::Part::sync;
+  context_.spool.drain(ledger);
+  EpochResult result = sync_epoch(context_.group, ledger, metrics);
+  ledger = Ledger{};
+  result.report.stage = to_string(Stage::fit);
+  result.report.epoch = training.position.epoch;
+  result.report.step = training.position.global_step;
+  for (auto& table : result.tables) {
+    table.stage = result.report.stage;
+  }
+  for (const auto& [name, value] : training.take_logged()) {
+    result.report.metrics.emplace_back(name, value);
+  }
+  training.update(result.report);
+  return result;
+}
+
+void FitLog::write_row(TrainingState& training) {
+  EpochResult row = sync(training, row_, {});
+  if (context_.writer != nullptr) {
+    context_.phase.part = Phase::Part::publish;
+    context_.writer->log_training(row);
+  }
+}
+
+void FitLog::begin_epoch() {
+  for (const auto& [name, metric] : metrics_) {
+    metric->reset();
+  }
+}
+
+Report FitLog::end_epoch(TrainingState& training) { return publish(training, metrics_); }
+
+void FitLog::finish(TrainingState& training) {
+  static_cast<void>(publish(training, {}));
+  if (context_.writer != nullptr) {
+    context_.writer->publish_report();
+  }
+}
+
+Report FitLog::publish(TrainingState& training,
+                       const std::vector<std::pair<std::string, Metric*>>& metrics) {
+  // Images and texts that wait for a row go along.
+  epoch_.merge(row_.state());
+  row_ = Ledger{};
+  EpochResult result = sync(training, epoch_, metrics);
+  if (context_.writer != nullptr) {
+    context_.phase.part = Phase::Part::publish;
+    const Position& at = training.position;
+    context_.writer->log_training(result);
+    context_.writer->publish_training(at.epoch + (at.epoch_ended ? 1 : 0), at.global_step);
+  }
+  return std::move(result.report);
+}
+
+SavedMetrics::SavedMetrics(const std::vector<std::pair<std::string, Metric*>>& metrics)
+    : metrics_{metrics} {
+  for (const auto& [name, metric] : metrics_) {
+    states_.push_back(metric->state());
+  }
+}
+
+void SavedMetrics::restore() {
+  for (size_t i = 0; i < metrics_.size(); ++i) {
+    Metric& metric = *metrics_[i].second;
+    metric.reset();
+    if (!states_[i].empty()) {
+      metric.merge(states_[i]);
+    }
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,283 @@
+#include "training_state_internal.h"
+
+#include "module_internal.h"
+
+#include <muster/base/check.h>
+#include <muster/io/checkpoint_folder.h>
+#include <muster/io/value_file.h>
+#include <muster/train/optimizer_state.h>
+#include <muster/value/tensor.h>
+
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+namespace fs = std::filesystem;
+
+namespace muster {
+
+namespace {
+
+constexpr const char* state_file = "state.safetensors";
+
+std::vector<at::Tensor> trained_of(const NamedTensors& parameters) {
+  std::vector<at::Tensor> out;
+  std::set<const void*> seen;
+  for (const auto& [name, parameter] : parameters) {
+    if (parameter.requires_grad() && seen.insert(parameter.unsafeGetTensorImpl()).second) {
+      out.push_back(parameter);
+    }
+  }
+  return out;
+}
+
+Optimizers optimizers_of(ModuleBase& module) {
+  Optimizers optimizers = module.configure_optimizers();
+  check(optimizers.optimizer != nullptr, "configure_optimizers gave no optimizer");
+  for (const auto& config : optimizers.schedulers) {
+    check(config.scheduler != nullptr && config.frequency >= 1,
+          "configure_optimizers gave a scheduler that is null, or of a frequency below 1");
+    check(!config.scheduler->needs_metric() || !config.monitor.empty(),
+          "a scheduler follows a metric; say which one: {{.scheduler = ..., .monitor = \"...\"}}");
+  }
+  return optimizers;
+}
+
+void check_keys(const std::vector<std::shared_ptr<Callback>>& callbacks) {
+  std::set<std::string> keys;
+  for (const auto& callback : callbacks) {
+    const std::string key = callback->state_key();
+    check(key.empty() || keys.insert(key).second,
+          "two callbacks have the state key {}: a checkpoint could not tell them apart", key);
+  }
+}
+
+const Value& at(const Value& state, std::string_view key) {
+  const Value* found = state.find(key);
+  check(found != nullptr, ErrorKind::data, "the checkpoint's {} holds no {}", state_file, key);
+  return *found;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const auto& name : names) {
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
+void remove_checkpoint(const fs::path& folder) {
+  // Only what a checkpoint is, whatever a callback calls it.
+  if (fs::is_regular_file(folder / "manifest.json")) {
+    fs::remove_all(folder);
+  }
+}
+
+}  // namespace
+
+TrainingState::TrainingState(ModuleBase& module, FitContext& context)
+    : module_{module},
+      context_{context},
+      parameters_{parameters_of(module)},
+      buffers_{buffers_of(module)},
+      trained_{trained_of(parameters_)},
+      optimizers_{optimizers_of(module)},
+      ddp_{context.group,
+           parameters_,
+           buffers_,
+           {.find_unused_parameters =
+                context.options.strategy == Strategy::ddp_find_unused_parameters_true}} {
+  if (context.options.precision == Precision::f16_mixed) {
+    scaler_.emplace();
+  }
+  check_keys(context.callbacks);
+}
+
+std::optional<double> TrainingState::metric(std::string_view name) const {
+  const auto found = std::find_if(latest_.begin(), latest_.end(),
+                                  [&](const auto& item) { return item.first == name; });
+  return found == latest_.end() ? std::nullopt : found->second;
+}
+
+std::vector<std::string> TrainingState::metric_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : latest_) {
+    names.push_back(name);
+  }
+  return names;
+}
+
+void TrainingState::log(std::string_view name, double value) {
+  const auto found = std::find_if(logged_.begin(), logged_.end(),
+                                  [&](const auto& item) { return item.first == name; });
+  if (found != logged_.end()) {
+    found->second = value;
+  } else {
+    logged_.emplace_back(name, value);
+  }
+}
+
+std::vector<std::pair<std::string, double>> TrainingState::take_logged() {
+  return std::exchange(logged_, {});
+}
+
+void TrainingState::stop(std::string_view reason) {
+  if (!stop_reason) {
+    stop_reason = reason;
+  }
+}
+
+void TrainingState::update(const Report& report) {
+  for (const auto& [name, value] : report.metrics) {
+    const auto found =
+        std::find_if(latest_.begin(), latest_.end(),
+                     [&, key = name](const auto& item) { return item.first == key; });
+    if (found != latest_.end()) {
+      found->second = value;
+    } else {
+      latest_.emplace_back(name, value);
+    }
+  }
+}
+
+void TrainingState::step_schedulers(SchedulerConfig::Interval interval, int64_t count) {
+  for (const auto& config : optimizers_.schedulers) {
+    if (config.interval != interval || count % config.frequency != 0) {
+      continue;
+    }
+    if (!config.scheduler->needs_metric()) {
+      config.scheduler->step();
+      continue;
+    }
+    const auto value = metric(config.monitor);
+    const auto names = metric_names();
+    check(value || std::find(names.begin(), names.end(), config.monitor) != names.end() ||
+              names.empty(),
+          "a scheduler follows {}, which nothing has reported; there are: {}", config.monitor,
+          listed(names));
+    if (value) {
+      config.scheduler->step(value);
+    }
+  }
+}
+
+Value TrainingState::state() const {
+  Value state = Value::Dict{};
+  state["epoch"] = position.epoch;
+  state["global_step"] = position.global_step;
+  state["batches_done"] = position.batches_done;
+  state["validation_due"] = position.validation_due;
+  state["epoch_ended"] = position.epoch_ended;
+  state["optimizer"] = optimizer_state(*optimizers_.optimizer);
+  Value::List schedulers;
+  for (const auto& config : optimizers_.schedulers) {
+    schedulers.push_back(config.scheduler->state());
+  }
+  state["lr_schedulers"] = std::move(schedulers);
+  state["grad_scaler"] = scaler_ ? scaler_->state() : Value{};
+  Value callbacks = Value::Dict{};
+  for (const auto& callback : context_.callbacks) {
+    if (const std::string key = callback->state_key(); !key.empty()) {
+      callbacks[key] = callback->state();
+    }
+  }
+  state["callbacks"] = std::move(callbacks);
+  Value latest = Value::Dict{};
+  for (const auto& [name, value] : latest_) {
+    latest[name] = value ? Value{*value} : Value{};
+  }
+  state["metrics"] = std::move(latest);
+  state["module"] = module_.on_save_checkpoint();
+  return state;
+}
+
+void TrainingState::save(const SaveRequest& request) {
+  if (context_.writer == nullptr) {
+    return;
+  }
+  NamedTensors model = parameters_;
+  model.insert(model.end(), buffers_.begin(), buffers_.end());
+  for (const auto& callback : context_.callbacks) {
+    callback->on_save(model);
+  }
+  const fs::path folder = fs::path{context_.options.run_dir} / "checkpoints";
+  const fs::path target = folder / (request.name + ".ckpt");
+  write_checkpoint(target, {.global_step = position.global_step,
+                            .epoch = position.epoch,
+                            .model = std::move(model),
+                            .files = {{state_file, value_file_bytes(state())}}});
+  point_to_checkpoint(folder / "last.ckpt", target);
+  if (request.best) {
+    point_to_checkpoint(folder / "best.ckpt", target);
+  }
+  for (const auto& name : request.remove) {
+    remove_checkpoint(folder / (name + ".ckpt"));
+  }
+}
+
+void TrainingState::load_tensors(const NamedTensors& saved, const std::string& path) {
+  std::map<std::string_view, const at::Tensor*> by_name;
+  for (const auto& [name, tensor] : saved) {
+    by_name.emplace(name, &tensor);
+  }
+  NamedTensors targets = parameters_;
+  targets.insert(targets.end(), buffers_.begin(), buffers_.end());
+  check(by_name.size() == targets.size(), ErrorKind::data,
+        "{} holds {} tensors, and the module has {}: it is of another module", path, by_name.size(),
+        targets.size());
+  const c10::AutoGradMode no_grad{false};
+  for (const auto& [name, target] : targets) {
+    const auto found = by_name.find(name);
+    check(found != by_name.end(), ErrorKind::data, "{} holds no {}, which the module has", path,
+          name);
+    const at::Tensor& source = *found->second;
+    check(source.sizes() == target.sizes() && source.scalar_type() == target.scalar_type(),
+          ErrorKind::data, "{}: {} is {}{}, and the module's is {}{}", path, name,
+          dtype_name(source.scalar_type()), shape_text(source.sizes()),
+          dtype_name(target.scalar_type()), shape_text(target.sizes()));
+  }
+  for (const auto& [name, target] : targets) {
+    target.copy_(*by_name.at(name));
+  }
+}
+
+void TrainingState::load(const std::string& path) {
+  CheckpointContent content = read_checkpoint(path);
+  const auto file = content.files.find(state_file);
+  check(file != content.files.end(), ErrorKind::data,
+        "{} holds no {}: it has weights, but no state of a training to go on from", path,
+        state_file);
+  const Value saved = value_from_file(parse_safetensors(file->second, path), path);
+  load_tensors(content.model, path);
+  position = {.epoch = at(saved, "epoch").as_int(),
+              .global_step = at(saved, "global_step").as_int(),
+              .batches_done = at(saved, "batches_done").as_int(),
+              .validation_due = at(saved, "validation_due").as_bool(),
+              .epoch_ended = at(saved, "epoch_ended").as_bool()};
+  load_optimizer_state(*optimizers_.optimizer, at(saved, "optimizer"));
+  const auto& schedulers = at(saved, "lr_schedulers").as_list();
+  check(schedulers.size() == optimizers_.schedulers.size(), ErrorKind::data,
+        "{} holds {} schedulers, and configure_optimizers gave {}", path, schedulers.size(),
+        optimizers_.schedulers.size());
+  for (size_t i = 0; i < schedulers.size(); ++i) {
+    optimizers_.schedulers[i].scheduler->load_state(schedulers[i]);
+  }
+  if (const Value& scaler = at(saved, "grad_scaler"); scaler_ && !scaler.is_null()) {
+    scaler_->load_state(scaler);
+  }
+  for (const auto& callback : context_.callbacks) {
+    const std::string key = callback->state_key();
+    if (const Value* own = at(saved, "callbacks").find(key); !key.empty() && own != nullptr) {
+      callback->load_state(*own);
+    }
+  }
+  for (const auto& [name, value] : at(saved, "metrics").as_dict()) {
+    latest_.emplace_back(name, value.is_null() ? std::nullopt : std::optional{value.as_double()});
+  }
+  module_.on_load_checkpoint(at(saved, "module"));
+}
+
+}  // namespace muster

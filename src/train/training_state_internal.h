@@ -1,0 +1,91 @@
+#pragma once
+
+#include "fit_internal.h"
+
+#include <muster/train/callback.h>
+#include <muster/train/ddp.h>
+#include <muster/train/module.h>
+#include <muster/train/precision.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace muster {
+
+/// How far a training is.
+struct Position {
+  int64_t epoch = 0;
+  int64_t global_step = 0;
+  int64_t batches_done = 0;     ///< global batches of this epoch
+  bool validation_due = false;  ///< a validation follows the step that was the last one
+  bool epoch_ended = false;     ///< its hooks have run, and its schedulers have gone on
+};
+
+/// What callbacks see of a training, and all that a checkpoint of it holds.
+class TrainingState final : public Training {
+ public:
+  /// Asks the module for its optimizer, and makes all ranks' tensors those of rank 0. All ranks.
+  TrainingState(ModuleBase& module, FitContext& context);
+
+  [[nodiscard]] torch::nn::Module& module() const override { return module_; }
+  [[nodiscard]] const NamedTensors& parameters() const override { return parameters_; }
+  [[nodiscard]] const NamedTensors& buffers() const override { return buffers_; }
+  [[nodiscard]] torch::optim::Optimizer& optimizer() const override {
+    return *optimizers_.optimizer;
+  }
+  [[nodiscard]] std::optional<double> metric(std::string_view name) const override;
+  [[nodiscard]] std::vector<std::string> metric_names() const override;
+  [[nodiscard]] const std::string& run_dir() const override { return context_.options.run_dir; }
+  void broadcast_buffers() override { ddp_.broadcast_buffers(); }
+  [[nodiscard]] bool is_logging_step() const override { return logging_step; }
+  void log(std::string_view name, double value) override;
+  void stop(std::string_view reason) override;
+  void save(const SaveRequest& request) override;
+
+  /// Parameters that require a gradient, each once.
+  [[nodiscard]] const std::vector<at::Tensor>& trained() const { return trained_; }
+  [[nodiscard]] Ddp& ddp() { return ddp_; }
+  /// Of 16-mixed; else null.
+  [[nodiscard]] GradScaler* scaler() { return scaler_ ? &*scaler_ : nullptr; }
+
+  /// Takes over the values of a report as the latest ones.
+  void update(const Report& report);
+  /// The latest value of each name, in the order in which they came.
+  [[nodiscard]] const std::vector<std::pair<std::string, std::optional<double>>>& latest() const {
+    return latest_;
+  }
+  /// Values that callbacks want in the next row; forgets them.
+  std::vector<std::pair<std::string, double>> take_logged();
+  /// Those schedulers go a step on that are due after the `count`-th interval.
+  void step_schedulers(SchedulerConfig::Interval interval, int64_t count);
+
+  /// Goes on from the checkpoint at `path`: everything that `save` wrote.
+  void load(const std::string& path);
+
+  Position position{};
+  bool logging_step = false;
+  /// Set when this rank wants to stop: why.
+  std::optional<std::string> stop_reason{};
+
+ private:
+  [[nodiscard]] Value state() const;
+  void load_tensors(const NamedTensors& saved, const std::string& path);
+
+  ModuleBase& module_;
+  FitContext& context_;
+  NamedTensors parameters_;
+  NamedTensors buffers_;
+  std::vector<at::Tensor> trained_;
+  Optimizers optimizers_;
+  Ddp ddp_;
+  std::optional<GradScaler> scaler_{};
+  std::vector<std::pair<std::string, std::optional<double>>> latest_{};
+  std::vector<std::pair<std::string, double>> logged_{};
+};
+
+}  // namespace muster

@@ -1,0 +1,135 @@
+// Checkpoints of Trainer::fit, what they hold, and trainings that go on from them.
+
+#include "fit_fixture.h"
+
+#include <muster/io/checkpoint_folder.h>
+
+#include <filesystem>
+
+namespace muster::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckpointTest : public FitTest {
+ protected:
+  /// Adam with a schedule, so that there is a state to lose.
+  static void set_adam(Regression& module, Recorder& /*recorder*/) {
+    module.optimizers = [](Regression& m) {
+      auto adam =
+          std::make_shared<torch::optim::Adam>(m.parameters(), torch::optim::AdamOptions{0.01});
+      return Optimizers{.optimizer = adam,
+                        .schedulers = {{.scheduler = cosine_annealing_lr(*adam, {.t_max = 40}),
+                                        .interval = SchedulerConfig::Interval::step},
+                                       {.scheduler = reduce_lr_on_plateau(*adam, {.patience = 0}),
+                                        .monitor = "val/loss"}}};
+    };
+  }
+  Plan checkpointed(const std::string& run, int ranks = 1) const {
+    Plan p = plan(run, ranks);
+    p.options.enable_checkpointing = true;
+    p.val = 5;
+    p.set = set_adam;
+    return p;
+  }
+  [[nodiscard]] fs::path checkpoint(const std::string& run, const std::string& name) const {
+    return folder() / run / "checkpoints" / (name + ".ckpt");
+  }
+};
+
+TEST_F(CheckpointTest, ATrainingThatWasStoppedAndResumedEndsWithTheSameBits) {
+  for (const int ranks : {1, 2}) {
+    Plan whole = checkpointed("whole", ranks);
+    whole.options.max_epochs = 4;
+    const auto expected = parameters_after(whole);
+    // At an epoch's end, in the middle of one, and right after an epoch's last step.
+    const int64_t in_epoch = (11 + ranks - 1) / ranks;
+    for (const int64_t stop_after : {2 * in_epoch, in_epoch + 2, in_epoch - 1}) {
+      Plan first = checkpointed("parts", ranks);
+      first.options.max_epochs = 4;
+      first.options.max_steps = stop_after;
+      EXPECT_GT(difference(parameters_after(first), expected), 0.0);
+      Plan rest = checkpointed("parts", ranks);
+      rest.options.max_epochs = 4;
+      rest.ckpt_path = checkpoint("parts", "last").string();
+      fit(rest, [&](const Run& run) {
+        EXPECT_TRUE(run.module.flat().equal(expected)) << "stopped after " << stop_after;
+        EXPECT_EQ(run.report.step, 4 * in_epoch);
+        EXPECT_EQ(run.report.epoch, 4);
+      });
+    }
+  }
+}
+
+TEST_F(CheckpointTest, ThereIsACheckpointAtEachEpochsEndAndAtTheEndOfFit) {
+  Plan p = checkpointed("saves");
+  p.options.max_epochs = 3;
+  p.options.max_steps = 27;
+  fit(p, [](const Run&) {});
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator{folder() / "saves" / "checkpoints"}) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"best.ckpt", "epoch=0-step=11.ckpt", "epoch=1-step=22.ckpt",
+                                      "epoch=2-step=27.ckpt", "last.ckpt"}));
+  const auto last = read_checkpoint(checkpoint("saves", "last"));
+  EXPECT_EQ(last.global_step, 27);
+  EXPECT_EQ(last.epoch, 2);
+  EXPECT_EQ(read_checkpoint(checkpoint("saves", "epoch=0-step=11")).epoch, 0);
+}
+
+TEST_F(CheckpointTest, ACheckpointHoldsTheParametersByTheNamesOfTheModule) {
+  Plan p = checkpointed("names", 2);
+  at::Tensor trained = parameters_after(p);
+  std::vector<at::Tensor> parts;
+  std::vector<std::string> names;
+  auto model = read_checkpoint(checkpoint("names", "last")).model;
+  std::sort(model.begin(), model.end(),
+            [](const auto& left, const auto& right) { return left.first < right.first; });
+  for (const auto& [name, tensor] : model) {
+    names.push_back(name);
+    parts.push_back(tensor.flatten());
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"a_bias", "a_weight", "b_bias", "b_weight"}));
+  Regression module;
+  load_weights(module, checkpoint("names", "last").string());
+  EXPECT_TRUE(module.flat().equal(trained));
+}
+
+TEST_F(CheckpointTest, AFileOfWeightsIsAStartAndNoResumption) {
+  parameters_after(checkpointed("donor"));
+  Plan p = checkpointed("heir");
+  p.ckpt_path = (checkpoint("donor", "last") / "model.safetensors").string();
+  p.options.max_epochs = 0;
+  Regression donor;
+  load_weights(donor, p.ckpt_path);
+  fit(p, [&](const Run& run) {
+    EXPECT_EQ(run.report.step, 0);
+    EXPECT_TRUE(run.module.flat().equal(donor.flat()));
+  });
+}
+
+TEST_F(CheckpointTest, ACheckpointOfAnotherOptimizerOrThatIsDamagedIsRefused) {
+  parameters_after(checkpointed("adam"));
+  Plan sgd = checkpointed("adam");
+  sgd.set = {};
+  sgd.ckpt_path = checkpoint("adam", "last").string();
+  expect_error(ErrorKind::data, {"Adam", "SGD"}, [&] { fit(sgd, [](const Run&) {}); });
+
+  Plan damaged = checkpointed("adam");
+  damaged.ckpt_path = sgd.ckpt_path;
+  const fs::path file = fs::path{sgd.ckpt_path} / "state.safetensors";
+  std::string bytes = read_file(file);
+  bytes[bytes.size() / 2] ^= 1;
+  write_file_atomically(file, bytes);
+  expect_error(ErrorKind::data, {"state.safetensors", "damaged"},
+               [&] { fit(damaged, [](const Run&) {}); });
+
+  damaged.ckpt_path = checkpoint("adam", "nothing").string();
+  expect_error(ErrorKind::usage, {"no checkpoint"}, [&] { fit(damaged, [](const Run&) {}); });
+}
+
+}  // namespace
+}  // namespace muster::test
