@@ -9,7 +9,7 @@ SHELL = bash
 .PHONY: help demo test build bench lint asan tsan clean setup-build
 
 help:
-	@echo "make demo   install what is missing, build, matte real pictures on two processes into runs/demo"
+	@echo "make demo   install what is missing, build, train and use a matting network on two processes (runs/demo)"
 	@echo "make test   install what the tests need, build and run every test"
 	@echo "make build  build/release/bin: muster and the examples"
 	@echo "make bench  build and run the benchmarks"

@@ -23,19 +23,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Lightning's, where nothing bounds a training.
-constexpr int64_t default_epochs = 1000;
-
 bool validates(const TrainerOptions& options, const Pass* validation) {
   const auto& limit = options.limit_val_batches.value();
   return validation != nullptr && validation->loaders() > 0 &&
          std::visit([](auto value) { return value != 0; }, limit);
-}
-
-int64_t epochs_of(const TrainerOptions& options) {
-  const bool bounded = options.max_steps >= 0 || !options.max_time.empty();
-  const int64_t epochs = options.max_epochs.value_or(bounded ? -1 : default_epochs);
-  return epochs < 0 ? INT64_MAX : epochs;
 }
 
 std::optional<Clock::time_point> deadline_of(const TrainerOptions& options) {
@@ -54,7 +45,7 @@ class Fit {
         context_{context},
         log_{context, pass.module().metrics()},
         steps_{pass, validation_ != nullptr, context, log_.state()},
-        max_epochs_{epochs_of(context.options)},
+        max_epochs_{most_epochs(context.options)},
         deadline_{deadline_of(context.options)} {}
 
   /// The loop: all that a training does, in the order in which it does it.

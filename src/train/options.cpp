@@ -75,6 +75,13 @@ void ValueConverter<FastDevRun>::read(const Value& value, FastDevRun& target,
   target.batches = value.as_int();
 }
 
+int64_t most_epochs(const TrainerOptions& options) {
+  constexpr int64_t where_nothing_bounds = 1000;  // as in Lightning
+  const bool bounded = options.max_steps >= 0 || !options.max_time.empty();
+  const int64_t epochs = options.max_epochs.value_or(bounded ? -1 : where_nothing_bounds);
+  return epochs < 0 ? INT64_MAX : epochs;
+}
+
 double parse_time(std::string_view text, std::string_view name) {
   constexpr std::array<double, 4> seconds{86400, 3600, 60, 1};
   double total = 0;

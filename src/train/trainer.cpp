@@ -8,6 +8,7 @@
 #include <muster/base/check.h>
 #include <muster/train/environment.h>
 #include <muster/train/model_checkpoint.h>
+#include <muster/train/model_summary.h>
 #include <muster/train/trainer.h>
 
 #include <algorithm>
@@ -77,7 +78,9 @@ std::vector<std::shared_ptr<Callback>> callbacks_of_fit(
   } else if (std::none_of(callbacks.begin(), callbacks.end(), saves_checkpoints)) {
     callbacks.push_back(std::make_shared<ModelCheckpoint>());
   }
-  static_cast<void>(rank);
+  if (options.enable_model_summary && rank == 0) {
+    callbacks.push_back(std::make_shared<ModelSummary>());
+  }
   std::stable_partition(callbacks.begin(), callbacks.end(),
                         [](const auto& callback) { return !saves_checkpoints(callback); });
   return callbacks;
@@ -178,6 +181,19 @@ Report Trainer::run_stage(Stage stage, const std::string& sizes, const Run& run)
     }
     throw;
   }
+}
+
+std::optional<int64_t> Trainer::estimated_steps(int64_t batches) const {
+  const TrainerOptions& options = state_->options;
+  const int64_t a_step = options.accumulate_grad_batches * state_->group.size();
+  const int64_t taken = options.limit_train_batches.of(batches, "limit_train_batches");
+  const int64_t epochs = most_epochs(options);
+  const int64_t an_epoch = (taken + a_step - 1) / a_step;
+  const bool bounded = epochs < INT64_MAX;
+  if (options.max_steps >= 0) {
+    return bounded ? std::min(options.max_steps, epochs * an_epoch) : options.max_steps;
+  }
+  return bounded ? std::optional{epochs * an_epoch} : std::nullopt;
 }
 
 Report Trainer::evaluate(Pass& pass) {

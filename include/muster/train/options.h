@@ -196,6 +196,9 @@ struct TrainerOptions {
 /// that names `name`.
 double parse_time(std::string_view text, std::string_view name);
 
+/// The epochs of a training; INT64_MAX without a bound of their number.
+int64_t most_epochs(const TrainerOptions& options);
+
 /// Error of kind `usage` that names the first option out of its range.
 void check_options(const TrainerOptions& options);
 

@@ -5,8 +5,10 @@
 #include <muster/train/options.h>
 #include <muster/train/typed_pass.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -88,6 +90,13 @@ class Trainer {
     return outputs;
   }
 
+  /// Optimizer steps that `fit` on this loader takes if nothing stops it early, for schedules;
+  /// nothing when neither max_epochs nor max_steps bounds it.
+  template <typename S>
+  [[nodiscard]] std::optional<int64_t> estimated_stepping_batches(const Loader<S>& train) const {
+    return estimated_steps(train.size());
+  }
+
   /// The options as resolved: run_dir is never empty.
   [[nodiscard]] const TrainerOptions& options() const;
   [[nodiscard]] Group& group();
@@ -97,6 +106,7 @@ class Trainer {
 
  private:
   struct State;
+  [[nodiscard]] std::optional<int64_t> estimated_steps(int64_t batches) const;
   Report evaluate(Pass& pass);
   Report fit(TrainPass& pass, Pass* validation, const std::string& ckpt_path);
   template <typename Run>
