@@ -130,6 +130,7 @@ void Fit::begin(const std::string& ckpt_path) {
 }
 
 Loop Fit::evaluation() {
+  log_.take_images();
   return {.options = context_.options,
           .group = context_.group,
           .spool = context_.spool,

@@ -48,6 +48,8 @@ EpochResult FitLog::sync(TrainingState& training, Ledger& ledger,
   return result;
 }
 
+void FitLog::take_images() { context_.spool.drain(row_); }
+
 void FitLog::write_row(TrainingState& training) {
   EpochResult row = sync(training, row_, {});
   if (context_.writer != nullptr) {

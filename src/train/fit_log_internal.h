@@ -27,6 +27,8 @@ class FitLog {
 
   /// Runs a hook without a batch, before the batches of the epoch or after them.
   void hook(bool before, const Position& at, const std::function<void(Step&)>& hook);
+  /// Takes what is in the spool, before an evaluation uses it.
+  void take_images();
   /// The values of the step that has just ended, of all ranks: the one sync of a row.
   void write_row(TrainingState& training);
   /// Forgets the metrics of the epoch before.

@@ -281,6 +281,124 @@ TEST_F(FitTest, GathersInHooksOfBatchesListTheRanksThatHaveABatch) {
   }
 }
 
+/// Notes each hook as it runs, and logs in it.
+class Noting : public Regression {
+ public:
+  std::vector<std::string> hooks{};
+
+  void setup(Step& step) override { note("setup", step); }
+  void on_fit_start(Step& step) override { note("fit_start", step); }
+  void on_train_start(Step& step) override { note("train_start", step); }
+  void on_train_epoch_start(Step& step) override { note("train_epoch_start", step); }
+  void on_train_batch_start(const Batch& /*batch*/, Step& step) override {
+    note("train_batch_start", step);
+  }
+  at::Tensor training_step(const Batch& batch, Step& step) override {
+    note("training_step", step);
+    return Regression::training_step(batch, step);
+  }
+  void on_before_optimizer_step(torch::optim::Optimizer& /*optimizer*/, Step& step) override {
+    note("before_optimizer_step", step);
+  }
+  void on_train_batch_end(const at::Tensor& loss, const Batch& /*batch*/, Step& step) override {
+    EXPECT_FALSE(loss.requires_grad());
+    note("train_batch_end", step);
+  }
+  void on_validation_start(Step& step) override {
+    EXPECT_FALSE(is_training());
+    note("validation_start", step);
+  }
+  void on_validation_end(Step& step) override { note("validation_end", step); }
+  void on_validation_model_train(Step& step) override {
+    Regression::on_validation_model_train(step);
+    EXPECT_TRUE(is_training());
+  }
+  void on_train_epoch_end(Step& step) override { note("train_epoch_end", step); }
+  void on_train_end(Step& step) override { note("train_end", step); }
+  void on_fit_end(Step& step) override { note("fit_end", step); }
+  void teardown(Step& step) override { note("teardown", step); }
+
+ private:
+  void note(const std::string& hook, Step& step) {
+    hooks.push_back(hook);
+    step.log("rank/" + hook, step.rank());
+    step.log_image("image/" + hook, {some_numbers({3, 5}, 1).abs()},
+                   {.captions = {hook}, .index = 0});
+    step.log_text("text/" + hook, "seen");
+  }
+};
+
+TEST_F(FitTest, HooksRunInLightningsOrderAndEachMayLog) {
+  for (const int ranks : {1, 3}) {
+    Plan p = plan("hooks" + std::to_string(ranks), ranks);
+    p.options.max_epochs = 1;
+    p.options.accumulate_grad_batches = 2;
+    run_threads(ranks, [&](Group& group) {
+      Trainer trainer{p.options, group};
+      Noting module;
+      const Loader<Point> train{points(3 * ranks)};  // a step of two rounds, and one of one
+      const Loader<Point> val{points(2)};
+      const Report report = trainer.fit(module, train, val);
+      const std::vector<std::string> expected{"setup",
+                                              "fit_start",
+                                              "validation_start",
+                                              "validation_end",  // sanity check
+                                              "train_start",
+                                              "train_epoch_start",  //
+                                              "train_batch_start",
+                                              "training_step",
+                                              "train_batch_end",  //
+                                              "train_batch_start",
+                                              "training_step",
+                                              "before_optimizer_step",
+                                              "train_batch_end",
+                                              "train_batch_start",
+                                              "training_step",
+                                              "before_optimizer_step",
+                                              "train_batch_end",
+                                              "validation_start",
+                                              "validation_end",  //
+                                              "train_epoch_end",
+                                              "train_end",
+                                              "fit_end",
+                                              "teardown"};
+      EXPECT_EQ(module.hooks, expected);
+      for (const auto& hook : expected) {
+        EXPECT_EQ(report.get("rank/" + hook), (ranks - 1) / 2.0) << hook;
+      }
+      group.finish();
+    });
+    std::string json = file("hooks" + std::to_string(ranks) + "/results.json");
+    json.resize(json.find("\"validate\""));
+    for (const auto* hook : {"setup", "training_step", "before_optimizer_step", "teardown"}) {
+      EXPECT_TRUE(contains(json, std::string{"\"image/"} + hook + '"')) << hook;
+    }
+  }
+}
+
+TEST_F(FitTest, CallbacksHearOfTrainingAndItsValidationsButNotOfTheSanityCheck) {
+  Plan p = plan("callbacks");
+  p.options.max_epochs = 1;
+  p.options.limit_train_batches = 2;
+  p.val = 2;
+  fit(p, [](const Run& run) {
+    const std::vector<std::string> expected{"fit.start",
+                                            "fit.epoch_start",
+                                            "fit.before_step",
+                                            "fit.batch_end",
+                                            "fit.before_step",
+                                            "fit.batch_end",
+                                            "validate.start",
+                                            "validate.epoch_start",
+                                            "validate.batch_end",
+                                            "validate.epoch_end",
+                                            "validate.end",
+                                            "fit.epoch_end",
+                                            "fit.end"};
+    EXPECT_EQ(run.recorder.events, expected);
+  });
+}
+
 TEST_F(FitTest, ALossThatIsNoNumberOrNeedsNoParameterIsAnErrorThatSaysSo) {
   Plan p = plan("loss");
   p.set = [](Regression& module, Recorder&) {
