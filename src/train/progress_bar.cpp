@@ -39,40 +39,91 @@ std::string bar(double fraction, int width) {
   return out;
 }
 
+/// "train/loss 0.0123, val/loss 0.02": the first values of a report.
+std::string first_values(const Report& report) {
+  static constexpr int most = 3;
+  std::string text;
+  int count = 0;
+  for (const auto& [name, value] : report.metrics) {
+    if (value && count < most) {
+      text += format(", {} {:.4g}", name, *value);
+      ++count;
+    }
+  }
+  return text;
+}
+
+/// Speed and lines of one loop over batches.
+struct Meter {
+  Clock::time_point start{};  // of the epoch
+  int64_t loader = -1;
+  Clock::time_point loader_start{};
+  int64_t first = 0;  // batches of the loader that were done before
+  Clock::time_point last{};
+  Clock::time_point next{};  // no line before
+  Clock::duration gap{};
+
+  [[nodiscard]] double seconds(Clock::time_point now) const {
+    return std::chrono::duration<double>(now - start).count();
+  }
+};
+
 class ProgressBar final : public Callback {
  public:
   explicit ProgressBar(std::FILE* out) : out_{out}, terminal_{isatty(fileno(out)) == 1} {}
 
-  void on_epoch_start(const Progress& /*progress*/) override {
-    start_ = Clock::now();
-    loader_ = -1;
+  void on_epoch_start(const Progress& progress) override {
+    Meter& meter = meter_of(progress);
+    meter = {.start = Clock::now(), .first = progress.done};
+    if (progress.stage == Stage::fit) {
+      validation_.clear();
+      training_line_.clear();
+    }
   }
 
   void on_batch_end(const Progress& progress) override {
     const auto now = Clock::now();
-    if (progress.loader != loader_) {
-      loader_ = progress.loader;
-      loader_start_ = loader_ == 0 ? start_ : last_;
-      next_ = terminal_ ? loader_start_ : loader_start_ + first_line;
-      gap_ = first_line;
+    Meter& meter = meter_of(progress);
+    if (progress.loader != meter.loader) {
+      meter.first = meter.loader < 0 ? meter.first : 0;
+      meter.loader_start = meter.loader < 0 ? meter.start : meter.last;
+      meter.next = meter.loader_start + (terminal_ ? Clock::duration{} : first_line);
+      meter.gap = first_line;
+      meter.loader = progress.loader;
     }
-    last_ = now;
-    if (now < next_ && !(terminal_ && progress.done == progress.batches)) {
+    meter.last = now;
+    if (now < meter.next && !(terminal_ && progress.done == progress.batches)) {
       return;
     }
     if (!terminal_) {
-      gap_ = std::min(gap_ * 2, longest_gap);
+      meter.gap = std::min(meter.gap * 2, longest_gap);
     }
-    next_ = now + (terminal_ ? redraw : gap_);
-    draw(progress, std::chrono::duration<double>(now - loader_start_).count());
+    meter.next = now + (terminal_ ? redraw : meter.gap);
+    draw(progress, meter);
   }
 
   void on_epoch_end(const Progress& progress, const Report& report) override {
-    const double seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    const auto now = Clock::now();
+    if (progress.training != nullptr && progress.stage != Stage::fit) {
+      validation_ = first_values(report);
+      // Training has not been slower for it.
+      const auto pause = now - evaluation_.start;
+      for (auto* time : {&training_.start, &training_.loader_start, &training_.next}) {
+        *time += pause;
+      }
+      if (terminal_) {
+        write("\r" + training_line_ + "\x1b[K");
+      }
+      return;
+    }
+    const double seconds = meter_of(progress).seconds(now);
     const double rate = seconds > 0 ? static_cast<double>(report.samples) / seconds : 0.0;
-    write((terminal_ ? "\r\x1b[K" : "") + format("{}: {} samples in {:.1f} s ({:.1f} samples/s)\n",
-                                                 to_string(progress.stage), report.samples, seconds,
-                                                 rate));
+    const bool trained = progress.stage == Stage::fit;
+    const std::string name =
+        trained ? format("epoch {}", progress.epoch) : std::string{to_string(progress.stage)};
+    write((terminal_ ? "\r\x1b[K" : "") +
+          format("{}: {} samples in {:.1f} s ({:.1f} samples/s){}{}\n", name, report.samples,
+                 seconds, rate, trained ? first_values(report) : "", trained ? validation_ : ""));
   }
 
  private:
@@ -80,33 +131,50 @@ class ProgressBar final : public Callback {
   static constexpr Clock::duration first_line = std::chrono::seconds{2};
   static constexpr Clock::duration longest_gap = std::chrono::seconds{60};
 
-  void draw(const Progress& progress, double seconds) {
-    const double done = static_cast<double>(progress.done);
-    const double fraction =
-        progress.batches > 0 ? done / static_cast<double>(progress.batches) : 1.0;
-    const double rate = seconds > 0 ? done / seconds : 0.0;
+  [[nodiscard]] Meter& meter_of(const Progress& progress) {
+    return progress.stage == Stage::fit ? training_ : evaluation_;
+  }
+
+  void draw(const Progress& progress, const Meter& meter) {
+    const double seconds = std::chrono::duration<double>(meter.last - meter.loader_start).count();
+    const double fraction = progress.batches > 0 ? static_cast<double>(progress.done) /
+                                                       static_cast<double>(progress.batches)
+                                                 : 1.0;
+    const double rate =
+        seconds > 0 ? static_cast<double>(progress.done - meter.first) / seconds : 0.0;
     const double left =
         rate > 0 ? static_cast<double>(progress.batches - progress.done) / rate : 0.0;
-    std::string name{to_string(progress.stage)};
+    std::string name = progress.stage == Stage::fit ? format("epoch {}", progress.epoch)
+                                                    : std::string{to_string(progress.stage)};
     if (progress.loaders > 1) {
       name += format(" {}/{}", progress.loader + 1, progress.loaders);
     }
+    std::string line = format("{} {:3.0f} %", name, 100 * fraction);
     std::string tail = format(" {}/{} [{}<{}, {:.1f} batches/s", progress.done, progress.batches,
                               clock_text(seconds), clock_text(left), rate);
+    const auto width = static_cast<size_t>(terminal_ ? columns() : 1000);
     for (const auto& [key, value] : progress.values) {
-      tail += format(", {}={:.4g}", key, value);
+      const std::string shown = format(", {}={:.4g}", key, value);
+      // A line that wraps would not renew itself.
+      if (line.size() + tail.size() + shown.size() + 2 > width) {
+        break;
+      }
+      tail += shown;
     }
     tail += "]";
     if (!terminal_) {
-      write(format("{} {:3.0f} %", name, 100 * fraction) + tail + "\n");
+      write(line + tail + "\n");
       return;
     }
-    const int width = columns() - static_cast<int>(name.size() + tail.size()) - 9;
-    std::string line = format("{} {:3.0f} %", name, 100 * fraction);
-    if (width >= 4) {
-      line += " " + bar(fraction, std::min(width, 40)) + "▏";
+    const auto room = static_cast<int>(width) - static_cast<int>(line.size() + tail.size()) - 3;
+    if (room >= 4) {
+      line += " " + bar(fraction, std::min(room, 40)) + "▏";
     }
-    write("\r" + line + tail + "\x1b[K");
+    line += tail;
+    write("\r" + line + "\x1b[K");
+    if (progress.stage == Stage::fit) {
+      training_line_ = line;
+    }
   }
 
   [[nodiscard]] int columns() const {
@@ -121,12 +189,10 @@ class ProgressBar final : public Callback {
 
   std::FILE* out_;
   bool terminal_;
-  int64_t loader_ = -1;
-  Clock::time_point start_{};
-  Clock::time_point loader_start_{};
-  Clock::time_point last_{};
-  Clock::time_point next_{};
-  Clock::duration gap_ = first_line;
+  Meter training_{};
+  Meter evaluation_{};
+  std::string training_line_{};
+  std::string validation_{};  // values of the latest one of this epoch
 };
 
 }  // namespace
