@@ -181,6 +181,9 @@ class Parser {
     check(config.is_dict(), "{}: expected sections (trainer, model, data), found a {}", file,
           config.kind());
     for (const auto& [key, value] : config.as_dict()) {
+      check(!among(sections, key) || value.is_dict() || value.is_null(),
+            "{}: {}: expected keys and values, found the {} {}", file, key, value.kind(),
+            to_json(value));
       if (!among(sections, key) && key != "ckpt_path") {
         const std::vector<std::string> known{"trainer", "model", "data", "ckpt_path"};
         const std::string nearest = closest_name(key, known);

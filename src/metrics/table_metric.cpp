@@ -1,5 +1,6 @@
 #include <muster/base/check.h>
 #include <muster/base/exact_sum.h>
+#include <muster/base/text.h>
 #include <muster/metrics/table_metric.h>
 #include <muster/value/value.h>
 
@@ -55,6 +56,9 @@ void TableMetric::update(int64_t index, std::vector<Cell> cells) {
                               : !std::holds_alternative<std::string>(cells[i]);
     check(fits, "column {} holds {}, but the row of sample {} has {} there", columns_[i].name,
           is_text ? "text" : "numbers", index, is_text ? "a number" : "text");
+    if (auto* text = std::get_if<std::string>(&cells[i])) {
+      *text = valid_utf8(*text);  // a file's name may be any bytes; the table is a text
+    }
   }
   check(rows_.try_emplace(index, std::move(cells)).second,
         "sample {} has a row already; update once a sample, with its global index", index);

@@ -84,17 +84,25 @@ std::string cell_text(const Cell& cell) {
   return number != nullptr ? shortest(*number) : "";
 }
 
+/// Views of `text`, which a file that is not there leaves empty.
+std::vector<track::JsonMember> stages_in(const std::optional<std::string>& text,
+                                         const std::filesystem::path& path) {
+  return text ? track::json_members(*text, path.string()) : std::vector<track::JsonMember>{};
+}
+
 }  // namespace
+
+void check_results(const std::filesystem::path& run_dir) {
+  const auto path = run_dir / "results.json";
+  static_cast<void>(stages_in(read_file_if_there(path), path));
+}
 
 void replace_stage(const std::filesystem::path& run_dir, const Report& report,
                    std::span<const ImageRecord> images) {
   check_stage(report.stage);
   const auto path = run_dir / "results.json";
   const auto before = read_file_if_there(path);
-  std::vector<track::JsonMember> kept;
-  if (before) {
-    kept = track::json_members(*before, path.string());
-  }
+  const auto kept = stages_in(before, path);
   JsonWriter json{2};
   json.begin_object();
   for (const auto stage : stages) {

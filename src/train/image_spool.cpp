@@ -6,6 +6,7 @@
 #include <muster/io/tensor_image.h>
 
 #include <chrono>
+#include <cstdio>
 #include <utility>
 
 #include <ATen/ops/_to_copy.h>
@@ -14,7 +15,19 @@ namespace muster {
 
 namespace {
 
-LoggedImage encode(const at::Tensor& image, const std::filesystem::path& path, LoggedImage entry) {
+/// Once a run: most likely the image is in [0, 255], or not denormalised.
+void warn_of_clamping(const ImageRecord& image, int64_t clamped, std::atomic<bool>& warned) {
+  if (clamped > 0 && !warned.exchange(true)) {
+    std::fprintf(
+        stderr,
+        "muster: the image \"%s\" of sample %lld has %lld values outside [0, 1], which are "
+        "clamped; a floating image is logged in [0, 1], one of bytes as uint8\n",
+        image.key.c_str(), static_cast<long long>(image.index), static_cast<long long>(clamped));
+  }
+}
+
+LoggedImage encode(const at::Tensor& image, const std::filesystem::path& path, LoggedImage entry,
+                   std::atomic<bool>& warned) {
   try {
     PngInfo info;
     const std::string png = encode_png(image, {}, &info);
@@ -23,6 +36,7 @@ LoggedImage encode(const at::Tensor& image, const std::filesystem::path& path, L
     entry.record.height = info.height;
     entry.record.sha256 = sha256_hex(png);
     entry.record.file = path.string();
+    warn_of_clamping(entry.record, info.out_of_range, warned);
     return entry;
   } catch (const Error& error) {
     throw Error{error.kind(),
@@ -47,9 +61,9 @@ void ImageSpool::add(const at::Tensor& image, LoggedImage entry) {
   }
   const auto path = folder_ / format("{:08}.png", count_++);
   const at::Tensor copy = at::_to_copy(image.detach(), at::TensorOptions{}.device(at::kCPU));
-  under_way_.push_back(
-      pool_.submit([copy, path, entry = std::move(entry), dropped = dropped_]() mutable {
-        return *dropped ? LoggedImage{} : encode(copy, path, std::move(entry));
+  under_way_.push_back(pool_.submit(
+      [copy, path, entry = std::move(entry), dropped = dropped_, warned = warned_]() mutable {
+        return *dropped ? LoggedImage{} : encode(copy, path, std::move(entry), *warned);
       }));
 }
 

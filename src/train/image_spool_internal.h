@@ -40,6 +40,7 @@ class ImageSpool {
   std::vector<LoggedImage> done_;
   int64_t count_ = 0;
   std::shared_ptr<std::atomic<bool>> dropped_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<std::atomic<bool>> warned_ = std::make_shared<std::atomic<bool>>(false);
   ThreadPool pool_;  // ends first
 };
 

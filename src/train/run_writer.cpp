@@ -90,6 +90,9 @@ void RunWriter::log_hyperparameters(const Value& config) {
 
 void RunWriter::begin_stage(Stage stage, int world_size) {
   make_folder(run_dir_);
+  lock_.reset();  // of a stage that failed
+  lock_.emplace(run_dir_);
+  check_results(run_dir_);
   remove_ours(run_dir_ / "spool", is_spooled);
   if (stage == Stage::predict) {
     remove_ours(run_dir_ / "predictions", is_prediction);
@@ -223,7 +226,10 @@ void RunWriter::publish_report() {
   write_report(run_dir_);
 }
 
-void RunWriter::end_stage() { remove_ours(run_dir_ / "spool", is_spooled); }
+void RunWriter::end_stage() {
+  remove_ours(run_dir_ / "spool", is_spooled);
+  lock_.reset();
+}
 
 void RunWriter::finish(int exit_code) {
   std::exception_ptr first_error;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "evaluate_internal.h"
+#include "folder_lock_internal.h"
 
 #include <muster/track/logger.h>
 #include <muster/value/value.h>
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace muster {
@@ -19,8 +21,8 @@ class RunWriter {
   explicit RunWriter(const TrainerOptions& options);
 
   void log_hyperparameters(const Value& config);
-  /// Makes the folder ready for a stage: removes the spool of a command that failed, and old
-  /// predictions before new ones.
+  /// Makes the folder ready for a stage: keeps other commands out of it until the stage ends,
+  /// removes the spool of a command that failed, and old predictions before new ones.
   void begin_stage(Stage stage, int world_size);
   /// Writes the outcome of an epoch of validate, test or predict: images, tables, results.json,
   /// loggers, the report.
@@ -31,7 +33,7 @@ class RunWriter {
   void publish_training(int64_t epochs, int64_t steps);
   /// Builds the report, and removes images that results.json does not name any more.
   void publish_report();
-  /// Removes the spool.
+  /// Removes the spool and lets others in.
   void end_stage();
   /// Ends every logger's run and throws the first one's error; a second call does nothing.
   void finish(int exit_code);
@@ -53,6 +55,7 @@ class RunWriter {
   /// When a report may be built again while a training goes on.
   std::chrono::steady_clock::time_point next_report_{};
   bool opened_ = false;
+  std::optional<FolderLock> lock_{};
 };
 
 }  // namespace muster

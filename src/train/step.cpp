@@ -78,6 +78,9 @@ void StepState::leave_step() {
 
 namespace {
 
+/// Loggers add a suffix to it and make a file's name of that.
+constexpr size_t longest_image_key = 160;
+
 /// A name that the batches of several loaders shared would mix their samples.
 std::string full_name(std::string_view name, const StepState& state, char separator = '/') {
   return state.loaders > 1 && state.indices != nullptr
@@ -230,6 +233,9 @@ void Step::log(std::string_view name, const at::Tensor& value, const LogOptions&
 void Step::log_image(std::string_view key, const std::vector<at::Tensor>& images,
                      const ImageOptions& options) {
   check_name("log_image", key);
+  check(key.size() <= longest_image_key,
+        "log_image(\"{}\"): the key has {} bytes, and files are called by it: at most {} are taken",
+        key, key.size(), longest_image_key);
   check(!images.empty(), "log_image(\"{}\") got no image", key);
   check(options.captions.empty() || options.captions.size() == images.size(),
         "log_image(\"{}\") got {} captions for {} images; give one an image, or none", key,

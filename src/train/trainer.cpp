@@ -28,6 +28,8 @@ TrainerOptions resolved(TrainerOptions options) {
   if (options.run_dir.empty()) {
     options.run_dir = "runs/trainer";
   }
+  // A program that changes its folder later still means this one.
+  options.run_dir = std::filesystem::absolute(options.run_dir).lexically_normal().string();
   if (options.overfit_batches.value() != BatchLimit{0.0}.value()) {
     options.limit_train_batches = options.overfit_batches;
     options.limit_val_batches = options.overfit_batches;

@@ -42,6 +42,12 @@ TEST(TableMetric, AveragesOverTheRowsThatHaveAValue) {
   EXPECT_EQ(result.values[0].second, 2.5);
 }
 
+TEST(TableMetric, KeepsTextsThatAreNoUtf8ReadableForOthers) {
+  auto metric = scores();
+  metric.update(0, {"\xff name", {}, 1.0});
+  EXPECT_EQ(metric.compute().tables.at(0).rows.at(0).cells.at(0), Cell{"\xef\xbf\xbd name"});
+}
+
 TEST(TableMetric, HasItsRowsByIndexWhateverTheOrderOfUpdates) {
   auto metric = scores();
   for (const int64_t index : {9, 3, 7}) {

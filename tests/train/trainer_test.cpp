@@ -151,6 +151,10 @@ TEST_F(RunTest, NamesThatALoggerCannotTakeAreToldAtTheCall) {
   }
   EXPECT_NE(message_of([&](Step& s) { s.log_table("a/b", {"n"}, {}); }).find("A-Za-z"),
             std::string::npos);
+  EXPECT_NE(message_of([&](Step& s) {
+              s.log_image(std::string(161, 'k'), {at::ones({2, 2})}, {.index = 0});
+            }).find("161 bytes"),
+            std::string::npos);
   EXPECT_EQ(message_of([&](Step& s) {
               s.log(
                   "Gr\xc3\xb6\xc3\x9f"
@@ -282,6 +286,46 @@ TEST_F(RunTest, MoreDevicesThanRanksAreAnError) {
               Trainer{given, Group::self()};
             }).find("devices is 2"),
             std::string::npos);
+}
+
+TEST_F(RunTest, AFolderThatAnotherCommandWritesToIsRefusedUntilThatHasEnded) {
+  const Loader<Item> loader{items(1)};
+  Trainer first{options("run"), Group::self()};
+  Trainer second{options("run"), Group::self()};
+  Doing other;
+  Doing module;
+  module.in_step = [&](const Batch<Item>&, Step&) {
+    const std::string message = error_of([&] { second.validate(other, loader); });
+    EXPECT_NE(message.find("another command writes"), std::string::npos) << message;
+  };
+  first.validate(module, loader);
+  EXPECT_EQ(error_of([&] { second.validate(other, loader); }), "no error");
+}
+
+TEST_F(RunTest, ABrokenResultsFileIsToldBeforeAnythingIsComputed) {
+  write_file_atomically(folder() / "run/results.json", "{\"validate\": ");
+  const Loader<Item> loader{items(1)};
+  Trainer trainer{options("run"), Group::self()};
+  Doing module;
+  module.in_step = [&](const Batch<Item>&, Step&) { FAIL() << "a step has run"; };
+  const std::string message = error_of([&] { trainer.predict(module, loader); });
+  EXPECT_NE(message.find("results.json"), std::string::npos) << message;
+}
+
+TEST_F(RunTest, ARunFolderStaysTheSameWhereTheProgramChangesItsOwn) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder());
+  TrainerOptions relative = options("");
+  relative.run_dir = "relative";
+  const Loader<Item> loader{items(1)};
+  {
+    Trainer trainer{relative, Group::self()};
+    std::filesystem::current_path("/");
+    Doing module;
+    trainer.validate(module, loader);
+  }
+  std::filesystem::current_path(before);
+  EXPECT_FALSE(file("relative/results.json").empty());
 }
 
 TEST_F(RunTest, ASecondTrainerTakesTheFirstOnesGroup) {

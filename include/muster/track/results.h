@@ -22,6 +22,10 @@ namespace muster {
 void replace_stage(const std::filesystem::path& run_dir, const Report& report,
                    std::span<const ImageRecord> images);
 
+/// Error of kind `data` when run_dir holds a results.json that is none, to be known before a stage
+/// is computed.
+void check_results(const std::filesystem::path& run_dir);
+
 /// Whether a table may have that name, which its file bears: the characters [A-Za-z0-9._-].
 bool is_table_name(std::string_view name);
 
