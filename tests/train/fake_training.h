@@ -91,8 +91,10 @@ class FakeRun {
   using Values = std::vector<std::pair<std::string, std::optional<double>>>;
 
   void validation_start() {
-    callback_.on_start(progress(Stage::validate));
-    callback_.on_epoch_start(progress(Stage::validate));
+    Progress progress = this->progress(Stage::validate);
+    progress.done = 0;
+    callback_.on_start(progress);
+    callback_.on_epoch_start(progress);
   }
   void validation_end(const Values& values) {
     const Report report = this->report("validate", values);
