@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <muster/train/precision.h>
 
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <vector>
