@@ -13,7 +13,7 @@ namespace matting {
 
 struct UNetOptions {
   /// Channels at each scale, the full one first; multiples of 8, at least 3 scales.
-  std::vector<int64_t> channels{16, 32, 64, 96, 128};
+  std::vector<int64_t> channels{16, 32, 48, 64, 96};
 };
 
 struct UNetOutput {
