@@ -1,3 +1,4 @@
+#include "monitor_internal.h"
 #include "progress_bar_internal.h"
 
 #include <muster/base/format.h>
@@ -8,7 +9,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace muster {
 
@@ -39,12 +44,14 @@ std::string bar(double fraction, int width) {
   return out;
 }
 
-/// "train/loss 0.0123, val/loss 0.02": the first values of a report.
-std::string first_values(const Report& report) {
+using Values = std::vector<std::pair<std::string, std::optional<double>>>;
+
+/// ", train/loss 0.0123, val/loss 0.02": the first ones.
+std::string text_of(const Values& values) {
   static constexpr int most = 3;
   std::string text;
   int count = 0;
-  for (const auto& [name, value] : report.metrics) {
+  for (const auto& [name, value] : values) {
     if (value && count < most) {
       text += format(", {} {:.4g}", name, *value);
       ++count;
@@ -105,7 +112,10 @@ class ProgressBar final : public Callback {
   void on_epoch_end(const Progress& progress, const Report& report) override {
     const auto now = Clock::now();
     if (progress.training != nullptr && progress.stage != Stage::fit) {
-      validation_ = first_values(report);
+      validation_ = text_of(report.metrics);
+      for (const auto& [name, value] : report.metrics) {
+        of_validation_.insert(name);
+      }
       // Training has not been slower for it.
       const auto pause = now - evaluation_.start;
       for (auto* time : {&training_.start, &training_.loader_start, &training_.next}) {
@@ -123,7 +133,8 @@ class ProgressBar final : public Callback {
         trained ? format("epoch {}", progress.epoch) : std::string{to_string(progress.stage)};
     write((terminal_ ? "\r\x1b[K" : "") +
           format("{}: {} samples in {:.1f} s ({:.1f} samples/s){}{}\n", name, report.samples,
-                 seconds, rate, trained ? first_values(report) : "", trained ? validation_ : ""));
+                 seconds, rate, trained ? text_of(values_of_training(progress, report)) : "",
+                 trained ? validation_ : ""));
   }
 
  private:
@@ -133,6 +144,17 @@ class ProgressBar final : public Callback {
 
   [[nodiscard]] Meter& meter_of(const Progress& progress) {
     return progress.stage == Stage::fit ? training_ : evaluation_;
+  }
+
+  /// Those of the epoch, then the latest ones of steps.
+  [[nodiscard]] Values values_of_training(const Progress& progress, const Report& report) const {
+    Values values = report.metrics;
+    for (const auto& name : progress.training->metric_names()) {
+      if (!of_validation_.contains(name) && !names(report, name)) {
+        values.emplace_back(name, progress.training->metric(name));
+      }
+    }
+    return values;
   }
 
   void draw(const Progress& progress, const Meter& meter) {
@@ -193,6 +215,7 @@ class ProgressBar final : public Callback {
   Meter evaluation_{};
   std::string training_line_{};
   std::string validation_{};  // values of the latest one of this epoch
+  std::set<std::string> of_validation_{};
 };
 
 }  // namespace

@@ -76,6 +76,19 @@ TEST(ProgressBar, LeavesALineOfEachTrainingEpoch) {
                                       "epoch 1: " + speed + ", train/loss 0.0123, a 1, b 2\n"));
 }
 
+TEST(ProgressBar, ShowsTheLatestValuesOfStepsWhereAnEpochHasNone) {
+  const std::string text = text_of([](Callback& bar) {
+    FakeTraining training;
+    FakeRun run{training, bar};
+    run.start();
+    run.epoch(of_validation);
+    training.metrics_["train/step"] = 0.25;
+    run.epoch({});
+  });
+  EXPECT_TRUE(
+      test::matches(text, "epoch 0: [^,]*, val/loss 0.02\nepoch 1: [^,]*, train/step 0.25\n"));
+}
+
 TEST(ProgressBar, LeavesALineOfAStageOnItsOwn) {
   const std::string text = text_of([](Callback& bar) {
     const Progress progress{.stage = Stage::test, .batches = 1, .done = 1};
