@@ -60,6 +60,15 @@ CheckpointManifest read_manifest(const fs::path& folder) {
   return manifest;
 }
 
+/// The file was verified.
+NamedTensors model_of(const fs::path& folder, const CheckpointManifest& manifest) {
+  auto model = load_safetensors(folder / model_name);
+  check(model.metadata == model_metadata(manifest.global_step, manifest.epoch), ErrorKind::data,
+        "{}: step {} and epoch {} are not those in {}: it is damaged",
+        (folder / manifest_name).native(), manifest.global_step, manifest.epoch, model_name);
+  return std::move(model.tensors);
+}
+
 }  // namespace
 
 void write_checkpoint(const fs::path& folder, const CheckpointContent& content) {
@@ -97,12 +106,23 @@ CheckpointContent read_checkpoint(const fs::path& folder) {
       content.files[name] = std::move(bytes);
     }
   }
-  auto model = load_safetensors(folder / model_name);
-  check(model.metadata == model_metadata(manifest.global_step, manifest.epoch), ErrorKind::data,
-        "{}: step {} and epoch {} are not those in {}: it is damaged",
-        (folder / manifest_name).native(), manifest.global_step, manifest.epoch, model_name);
-  content.model = std::move(model.tensors);
+  content.model = model_of(folder, manifest);
   return content;
+}
+
+NamedTensors read_checkpoint_model(const fs::path& folder) {
+  const auto manifest = read_manifest(folder);
+  static_cast<void>(verified(folder / model_name, manifest.files.at(model_name)));
+  return model_of(folder, manifest);
+}
+
+std::optional<CheckpointMoment> checkpoint_moment(const fs::path& folder) {
+  std::error_code ignored;
+  if (!fs::exists(folder / manifest_name, ignored)) {
+    return std::nullopt;
+  }
+  const auto manifest = read_manifest(folder);
+  return CheckpointMoment{.global_step = manifest.global_step, .epoch = manifest.epoch};
 }
 
 void point_to_checkpoint(const fs::path& link, const fs::path& folder) {

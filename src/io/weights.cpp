@@ -1,6 +1,7 @@
 #include <c10/core/GradMode.h>
 #include <muster/base/check.h>
 #include <muster/base/text.h>
+#include <muster/io/checkpoint_folder.h>
 #include <muster/io/weights.h>
 
 #include <algorithm>
@@ -86,14 +87,11 @@ void check_tensor(const std::string& name, const at::Tensor& source, const at::T
 
 }  // namespace
 
-std::vector<std::string> load_weights(const std::filesystem::path& path, Targets targets) {
-  const auto file = file_of(path);
-  auto loaded = load_safetensors(file);
-  const ByName found{std::make_move_iterator(loaded.tensors.begin()),
-                     std::make_move_iterator(loaded.tensors.end())};
-  check_names(found, targets, file.native());
+std::vector<std::string> copy_weights(NamedTensors from, Targets targets, std::string_view file) {
+  const ByName found{std::make_move_iterator(from.begin()), std::make_move_iterator(from.end())};
+  check_names(found, targets, file);
   for (const auto& [name, target] : targets) {
-    check_tensor(name, found.at(name), target, file.native());
+    check_tensor(name, found.at(name), target, file);
   }
   const c10::AutoGradMode without_gradients{false};
   std::vector<std::string> converted;
@@ -105,6 +103,13 @@ std::vector<std::string> load_weights(const std::filesystem::path& path, Targets
     }
   }
   return converted;
+}
+
+std::vector<std::string> load_weights(const std::filesystem::path& path, Targets targets) {
+  const auto file = file_of(path);
+  auto tensors =
+      checkpoint_moment(path) ? read_checkpoint_model(path) : load_safetensors(file).tensors;
+  return copy_weights(std::move(tensors), targets, file.native());
 }
 
 }  // namespace muster

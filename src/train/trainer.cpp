@@ -6,6 +6,7 @@
 #include "run_writer_internal.h"
 
 #include <muster/base/check.h>
+#include <muster/io/checkpoint_folder.h>
 #include <muster/train/environment.h>
 #include <muster/train/model_checkpoint.h>
 #include <muster/train/model_summary.h>
@@ -114,6 +115,7 @@ struct Trainer::State {
   std::vector<std::shared_ptr<Callback>> callbacks;
   std::optional<RunWriter> writer;  // on rank 0
   Phase phase{};
+  CheckpointMoment moment{};  ///< of the weights
   std::function<void()> on_failure{};
   int exceptions = std::uncaught_exceptions();
 };
@@ -198,15 +200,21 @@ std::optional<int64_t> Trainer::estimated_steps(int64_t batches) const {
   return bounded ? std::optional{epochs * an_epoch} : std::nullopt;
 }
 
-Report Trainer::evaluate(Pass& pass) {
+Report Trainer::evaluate(Pass& pass, const std::string& ckpt_path) {
   return run_stage(pass.stage(), sizes_of(pass), [&] {
     State& state = *state_;
     convert(pass.module(), state.options.precision);
+    if (!ckpt_path.empty()) {
+      load_weights(pass.module(), ckpt_path);
+      state.moment = checkpoint_moment(ckpt_path).value_or(CheckpointMoment{});
+    }
     Loop loop{.options = state.options,
               .group = state.group,
               .spool = state.spool,
               .callbacks = state.callbacks,
-              .phase = state.phase};
+              .phase = state.phase,
+              .epoch = state.moment.epoch,
+              .global_step = state.moment.global_step};
     EpochResult result = muster::evaluate(pass, loop);
     end_epoch(pass, loop, result.report);
     state.phase.part = Phase::Part::publish;
@@ -224,13 +232,15 @@ Report Trainer::fit(TrainPass& pass, Pass* validation, const std::string& ckpt_p
     State& state = *state_;
     convert(pass.module(), state.options.precision);
     auto callbacks = callbacks_of_fit(state.callbacks, state.options, state.group.rank());
-    return muster::fit(pass, validation, ckpt_path,
-                       {.options = state.options,
-                        .group = state.group,
-                        .spool = state.spool,
-                        .callbacks = callbacks,
-                        .phase = state.phase,
-                        .writer = state.writer ? &*state.writer : nullptr});
+    Report report = muster::fit(pass, validation, ckpt_path,
+                                {.options = state.options,
+                                 .group = state.group,
+                                 .spool = state.spool,
+                                 .callbacks = callbacks,
+                                 .phase = state.phase,
+                                 .writer = state.writer ? &*state.writer : nullptr});
+    state.moment = {.global_step = report.step, .epoch = report.epoch};
+    return report;
   });
 }
 

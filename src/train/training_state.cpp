@@ -5,14 +5,11 @@
 #include <muster/base/check.h>
 #include <muster/io/checkpoint_folder.h>
 #include <muster/io/value_file.h>
+#include <muster/io/weights.h>
 #include <muster/train/optimizer_state.h>
-#include <muster/value/tensor.h>
-
-#include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <set>
 
 namespace fs = std::filesystem;
@@ -218,32 +215,6 @@ void TrainingState::save(const SaveRequest& request) {
   }
 }
 
-void TrainingState::load_tensors(const NamedTensors& saved, const std::string& path) {
-  std::map<std::string_view, const at::Tensor*> by_name;
-  for (const auto& [name, tensor] : saved) {
-    by_name.emplace(name, &tensor);
-  }
-  NamedTensors targets = parameters_;
-  targets.insert(targets.end(), buffers_.begin(), buffers_.end());
-  check(by_name.size() == targets.size(), ErrorKind::data,
-        "{} holds {} tensors, and the module has {}: it is of another module", path, by_name.size(),
-        targets.size());
-  const c10::AutoGradMode no_grad{false};
-  for (const auto& [name, target] : targets) {
-    const auto found = by_name.find(name);
-    check(found != by_name.end(), ErrorKind::data, "{} holds no {}, which the module has", path,
-          name);
-    const at::Tensor& source = *found->second;
-    check(source.sizes() == target.sizes() && source.scalar_type() == target.scalar_type(),
-          ErrorKind::data, "{}: {} is {}{}, and the module's is {}{}", path, name,
-          dtype_name(source.scalar_type()), shape_text(source.sizes()),
-          dtype_name(target.scalar_type()), shape_text(target.sizes()));
-  }
-  for (const auto& [name, target] : targets) {
-    target.copy_(*by_name.at(name));
-  }
-}
-
 void TrainingState::load(const std::string& path) {
   CheckpointContent content = read_checkpoint(path);
   const auto file = content.files.find(state_file);
@@ -251,7 +222,9 @@ void TrainingState::load(const std::string& path) {
         "{} holds no {}: it has weights, but no state of a training to go on from", path,
         state_file);
   const Value saved = value_from_file(parse_safetensors(file->second, path), path);
-  load_tensors(content.model, path);
+  NamedTensors targets = parameters_;
+  targets.insert(targets.end(), buffers_.begin(), buffers_.end());
+  copy_weights(std::move(content.model), targets, path);
   position = {.epoch = at(saved, "epoch").as_int(),
               .global_step = at(saved, "global_step").as_int(),
               .batches_done = at(saved, "batches_done").as_int(),

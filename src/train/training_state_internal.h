@@ -74,7 +74,6 @@ class TrainingState final : public Training {
 
  private:
   [[nodiscard]] Value state() const;
-  void load_tensors(const NamedTensors& saved, const std::string& path);
 
   ModuleBase& module_;
   FitContext& context_;

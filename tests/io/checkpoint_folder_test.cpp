@@ -82,6 +82,28 @@ TEST_F(CheckpointFolder, ServesAsWeights) {
   EXPECT_TRUE(at::equal(model[0].second, content().model[0].second));
 }
 
+TEST_F(CheckpointFolder, IsNoWeightsWhenItIsDamaged) {
+  write_checkpoint(folder_, content());
+  const auto file = folder_ / "model.safetensors";
+  auto bytes = read_file(file);
+  bytes.back() ^= 1;
+  write_file_atomically(file, bytes);
+  NamedTensors model{{"fc.weight", at::full({2, 3}, 0.0)},
+                     {"bn.num_batches_tracked", at::full({}, 0, at::kLong)}};
+  const auto error = test::error_of([&] { load_weights(folder_, model); });
+  EXPECT_EQ(error.kind(), ErrorKind::data);
+  EXPECT_TRUE(test::contains(error.what(), "model.safetensors is damaged")) << error.what();
+}
+
+TEST_F(CheckpointFolder, TellsItsMoment) {
+  EXPECT_FALSE(checkpoint_moment(folder_).has_value());
+  write_checkpoint(folder_, {.global_step = 7, .epoch = 1});
+  const auto moment = checkpoint_moment(folder_);
+  ASSERT_TRUE(moment.has_value());
+  EXPECT_EQ(moment->global_step, 7);
+  EXPECT_EQ(moment->epoch, 1);
+}
+
 TEST_F(CheckpointFolder, HasAManifestInTheFormOfItsContract) {
   write_checkpoint(folder_, {.global_step = 7, .epoch = 1, .files = {{"a", "abc"}}});
   const auto manifest = read_file(folder_ / "manifest.json");

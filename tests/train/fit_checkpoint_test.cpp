@@ -98,6 +98,22 @@ TEST_F(CheckpointTest, ACheckpointHoldsTheParametersByTheNamesOfTheModule) {
   EXPECT_TRUE(module.flat().equal(trained));
 }
 
+TEST_F(CheckpointTest, AValidationKnowsTheStepOfItsWeights) {
+  Plan p = checkpointed("moment");
+  const Loader<Point> val{points(3)};
+  fit(p, [&](const Run& run) {
+    const Report after_fit = run.trainer.validate(run.module, val);
+    EXPECT_EQ(after_fit.step, 22);
+  });
+  Trainer trainer{p.options, Group::self()};
+  Regression module;
+  EXPECT_EQ(trainer.validate(module, val).step, 0);
+  const auto of_first =
+      trainer.validate(module, val, checkpoint("moment", "epoch=0-step=11").string());
+  EXPECT_EQ(of_first.step, 11);
+  EXPECT_EQ(of_first.epoch, 0);
+}
+
 TEST_F(CheckpointTest, AFileOfWeightsIsAStartAndNoResumption) {
   parameters_after(checkpointed("donor"));
   Plan p = checkpointed("heir");

@@ -51,20 +51,18 @@ class Cli {
   void run(Module<S, O>& module, const DataModule<S>& data) {
     resolve_without_options();
     try {
-      if (!ckpt_path().empty() && command() != "fit") {
-        load_weights(module, ckpt_path());
-      }
       trainer().on_failure([this] { fail(); });
+      const std::string from = ckpt_path();
       if (command() == "fit") {
         const LoaderList<S> val =
             data.val_dataloader ? LoaderList<S>{*data.val_dataloader} : LoaderList<S>{};
-        print(trainer().fit(module, wanted(data.train_dataloader), val, ckpt_path()));
+        print(trainer().fit(module, wanted(data.train_dataloader), val, from));
       } else if (command() == "validate") {
-        print(trainer().validate(module, wanted(data.val_dataloader)));
+        print(trainer().validate(module, wanted(data.val_dataloader), from));
       } else if (command() == "test") {
-        print(trainer().test(module, wanted(data.test_dataloader)));
+        print(trainer().test(module, wanted(data.test_dataloader), from));
       } else {
-        trainer().predict(module, wanted(data.predict_dataloader), ReturnPredictions::none);
+        trainer().predict(module, wanted(data.predict_dataloader), ReturnPredictions::none, from);
       }
     } catch (...) {
       fail();

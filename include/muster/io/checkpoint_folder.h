@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace muster {
@@ -36,6 +37,19 @@ void write_checkpoint(const std::filesystem::path& folder, const CheckpointConte
 /// link. Error of kind `usage` when there is none, `data` that names the file when one is missing,
 /// of another size or digest.
 CheckpointContent read_checkpoint(const std::filesystem::path& folder);
+
+/// Its model alone, verified the same way.
+NamedTensors read_checkpoint_model(const std::filesystem::path& folder);
+
+/// When in a training a checkpoint was written.
+struct CheckpointMoment {
+  int64_t global_step = 0;
+  int64_t epoch = 0;
+};
+
+/// Of the checkpoint `folder`, by its manifest alone; nothing where there is none, as in a file of
+/// weights. Error of kind `data` for a manifest that is none.
+std::optional<CheckpointMoment> checkpoint_moment(const std::filesystem::path& folder);
 
 /// Makes `link` (last.ckpt, best.ckpt) point to `folder` beside it, atomically; a link that is
 /// there is replaced. Error of kind `usage` when there is no such folder beside it, `output` when

@@ -62,23 +62,28 @@ class Trainer {
   }
 
   /// One epoch over the loader (or several: then values logged in batches get the suffix
-  /// /dataloader_idx_N). The report is equal on every rank.
+  /// /dataloader_idx_N). The report is equal on every rank. Weights are those that the module has,
+  /// or those of `ckpt_path` (see load_weights). Epoch and global_step are those of the checkpoint,
+  /// else where this Trainer's last `fit` has ended, else 0.
   template <typename S, typename O>
-  Report validate(Module<S, O>& module, const std::type_identity_t<LoaderList<S>>& loaders) {
+  Report validate(Module<S, O>& module, const std::type_identity_t<LoaderList<S>>& loaders,
+                  const std::string& ckpt_path = "") {
     TypedPass<Stage::validate, S, O> pass{module, loaders};
-    return evaluate(pass);
+    return evaluate(pass, ckpt_path);
   }
   template <typename S, typename O>
-  Report test(Module<S, O>& module, const std::type_identity_t<LoaderList<S>>& loaders) {
+  Report test(Module<S, O>& module, const std::type_identity_t<LoaderList<S>>& loaders,
+              const std::string& ckpt_path = "") {
     TypedPass<Stage::test, S, O> pass{module, loaders};
-    return evaluate(pass);
+    return evaluate(pass, ckpt_path);
   }
   /// Outputs in data-set order on the ranks that `to` names, empty on the others.
   template <typename S, typename O>
   std::vector<O> predict(Module<S, O>& module, const std::type_identity_t<LoaderList<S>>& loaders,
-                         ReturnPredictions to = ReturnPredictions::all) {
+                         ReturnPredictions to = ReturnPredictions::all,
+                         const std::string& ckpt_path = "") {
     TypedPass<Stage::predict, S, O> pass{module, loaders, to != ReturnPredictions::none};
-    evaluate(pass);
+    evaluate(pass, ckpt_path);
     std::vector<O> outputs;
     if constexpr (!std::is_same_v<O, NoOutput>) {
       if (to != ReturnPredictions::none) {
@@ -107,7 +112,7 @@ class Trainer {
  private:
   struct State;
   [[nodiscard]] std::optional<int64_t> estimated_steps(int64_t batches) const;
-  Report evaluate(Pass& pass);
+  Report evaluate(Pass& pass, const std::string& ckpt_path);
   Report fit(TrainPass& pass, Pass* validation, const std::string& ckpt_path);
   template <typename Run>
   Report run_stage(Stage stage, const std::string& sizes, const Run& run);
