@@ -1,8 +1,14 @@
+#include "fake_training.h"
 #include "run_fixture.h"
+#include "support/texts.h"
+#include "tests/base/expect_error.h"
+
+#include <muster/train/model_summary.h>
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 
+#include <cstdio>
 #include <mutex>
 
 namespace muster::test {
@@ -217,6 +223,30 @@ TEST_F(RunTest, LimitsCountGlobalBatchesWhateverTheNumberOfRanks) {
       });
     }
   }
+}
+
+/// Named as libtorch names its modules.
+struct LayerImpl : torch::nn::Module {
+  LayerImpl() { register_parameter("weight", at::ones({2, 3})); }
+};
+
+TEST(ModelSummary, WritesThePartsOfTheModuleBeforeATraining) {
+  torch::nn::Module net;
+  net.register_module("layer", std::make_shared<LayerImpl>())->eval();
+  FakeTraining training;
+  training.module_ = &net;
+  std::FILE* out = std::tmpfile();
+  ASSERT_NE(out, nullptr);
+  ModelSummary summary{{.max_depth = -1}, out};
+  FakeRun run{training, summary};
+  run.validation_start();
+  EXPECT_EQ(std::ftell(out), 0);
+  run.start();
+  const std::string text = summarize(net);
+  EXPECT_TRUE(has(text, "0 | layer | Layer |      6 | eval\n"));
+  EXPECT_EQ(std::ftell(out), static_cast<long>(text.size()));
+  std::fclose(out);
+  EXPECT_EQ(error_of([&] { summarize(net, {.max_depth = -2}); }).kind(), ErrorKind::usage);
 }
 
 }  // namespace
