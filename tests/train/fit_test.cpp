@@ -1,6 +1,10 @@
-// Trainer::fit: exact gradients at any number of ranks, limits, intervals, and what stops it.
+// A step of Trainer::fit: exact gradients at any number of ranks, precision, clipping, and losses
+// that are not finite.
 
 #include "fit_fixture.h"
+
+#include <muster/base/json_writer.h>
+#include <muster/io/safetensors.h>
 
 #include <mutex>
 #include <sstream>
@@ -88,92 +92,6 @@ TEST_F(FitTest, TheValueOfAStepIsThatOfAllItsSamplesOnAllRanks) {
   }
 }
 
-TEST_F(FitTest, RowsComeEveryNStepsAndAtTheLastStepOfAnEpoch) {
-  Plan p = plan("intervals");  // 11 steps an epoch
-  p.options.logger = true;
-  p.options.log_every_n_steps = 4;
-  fit(p, [](const Run&) {});
-  std::vector<std::string> steps;
-  std::istringstream csv{file("intervals/metrics.csv")};
-  for (std::string line; std::getline(csv, line);) steps.push_back(line.substr(0, line.find(',')));
-  EXPECT_EQ(steps, (std::vector<std::string>{"step", "4", "8", "11", "12", "16", "20", "22"}));
-}
-
-struct IntervalCase {
-  const char* name;
-  std::function<void(TrainerOptions&)> set;
-  std::vector<int64_t> steps;  ///< after which there was a validation
-};
-
-TEST_F(FitTest, ValidationComesWhenTheOptionsSaySo) {
-  const std::vector<IntervalCase> cases{
-      {"default", [](auto&) {}, {10, 20, 30}},
-      {"part", [](auto& o) { o.val_check_interval = 0.5; }, {5, 10, 15, 20, 25, 30}},
-      {"batches", [](auto& o) { o.val_check_interval = 4; }, {4, 8, 14, 18, 24, 28}},
-      {"epochs", [](auto& o) { o.check_val_every_n_epoch = 2; }, {20}},
-      {"across",
-       [](auto& o) {
-         o.check_val_every_n_epoch.reset();
-         o.val_check_interval = 12;
-       },
-       {12, 24}},
-      {"none", [](auto& o) { o.limit_val_batches = 0; }, {}},
-      {"steps", [](auto& o) { o.max_steps = 15; }, {10}},
-  };
-  for (const auto& what : cases) {
-    Plan p = plan(what.name);
-    p.train = 20;
-    p.val = 3;
-    p.options.max_epochs = 3;
-    what.set(p.options);
-    std::vector<int64_t> steps;
-    p.set = [&](Regression&, Recorder& recorder) {
-      recorder.then = [&](const std::string& event, const Progress& at) {
-        if (event == "validate.epoch_end") steps.push_back(at.global_step);
-      };
-    };
-    fit(p, [](const Run&) {});
-    EXPECT_EQ(steps, what.steps) << what.name;
-  }
-}
-
-TEST_F(FitTest, LimitsBoundEpochsStepsAndBatches) {
-  Plan p = plan("limits");
-  p.options.max_epochs = 3;
-  p.options.limit_train_batches = 4;
-  fit(p, [](const Run& run) { EXPECT_EQ(run.report.step, 12); });
-  p.options.max_steps = 6;
-  fit(p, [](const Run& run) {
-    EXPECT_EQ(run.report.step, 6);
-    EXPECT_EQ(run.report.epoch, 1);  // epochs that were completed
-  });
-  p.options.max_epochs = 0;
-  fit(p, [](const Run& run) { EXPECT_EQ(run.report.step, 0); });
-  p.options = plan("dev").options;
-  p.val = 9;
-  p.options.fast_dev_run.batches = 2;
-  fit(p, [](const Run& run) {
-    EXPECT_EQ(run.report.step, 2);
-    EXPECT_EQ(run.recorder.count("validate.batch_end"), 2);
-    EXPECT_TRUE(run.report.get("val/loss").has_value());
-  });
-}
-
-TEST_F(FitTest, OverfittingSeesTheSameFirstBatchesEachEpochWithoutShuffling) {
-  Plan p = plan("overfit");
-  p.options.overfit_batches = 2;
-  std::vector<std::vector<int64_t>> batches;
-  p.set = [&](Regression& module, Recorder&) {
-    module.change_loss = [&](const at::Tensor& loss, const Regression::Batch& batch, Step&) {
-      batches.push_back(batch.indices());
-      return loss;
-    };
-  };
-  fit(p, [](const Run&) {});
-  const std::vector<std::vector<int64_t>> expected{{0, 1}, {2, 3}, {0, 1}, {2, 3}};
-  EXPECT_EQ(batches, expected);
-}
-
 TEST_F(FitTest, GradientsAreClippedByNormOrByValue) {
   // A step without momentum moves the parameters by the rate times the gradient.
   const auto moved = [&](const std::function<void(TrainerOptions&)>& set) {
@@ -197,6 +115,82 @@ TEST_F(FitTest, GradientsAreClippedByNormOrByValue) {
   EXPECT_NEAR(by_norm.norm().item<double>(), 0.25, 1e-5);
   EXPECT_LT(difference(by_norm / by_norm.norm(), free / free.norm()), 1e-5);
   EXPECT_LT(difference(by_value, free.clamp(-0.01, 0.01)), 1e-12);
+}
+
+TEST_F(FitTest, TrueDoublePrecisionConvertsTheModuleAndItsBatches) {
+  Plan p = plan("double");
+  p.dtype = at::kFloat;
+  p.val = 3;
+  p.options.precision = Precision::f64_true;
+  fit(p, [](const Run& run) {
+    for (const auto& parameter : run.module.parameters()) {
+      EXPECT_EQ(parameter.scalar_type(), at::kDouble);
+    }
+    EXPECT_TRUE(run.report.get("val/loss").has_value());
+  });
+}
+
+class MixedPrecision : public FitTest, public ::testing::WithParamInterface<Precision> {};
+
+TEST_P(MixedPrecision, ComputesInTheLowerTypeAndTrainsFloat32ParametersAlikeOnAllRanks) {
+  for (const int ranks : {1, 2, 3}) {
+    Plan p = plan("mixed", ranks);
+    p.dtype = at::kFloat;
+    p.val = p.train;  // the same points
+    p.options.max_epochs = 8;
+    p.options.precision = GetParam();
+    const auto lower = GetParam() == Precision::bf16_mixed ? at::kBFloat16 : at::kHalf;
+    p.set = [lower](Regression& module, Recorder&) {
+      module.change_loss = [&module, lower](const at::Tensor& loss, const Regression::Batch& batch,
+                                            Step&) {
+        EXPECT_EQ(module.forward(batch.stack(&Point::x)).scalar_type(), lower);
+        return loss;
+      };
+    };
+    EXPECT_GT(difference(parameters_after(p), Regression{at::kFloat}.flat()), 0.05);
+    fit(p, [&](const Run& run) {
+      const auto trained = run.report.get("val/loss");
+      Regression untrained{at::kFloat};
+      const Loader<Point> val{points(p.val, p.dtype), {.batch_size = p.batch_size}};
+      Trainer alone{plan("untrained").options, Group::self()};
+      EXPECT_LT(*trained, 0.5 * *alone.validate(untrained, val).get("val/loss"));
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Fit, MixedPrecision,
+                         ::testing::Values(Precision::bf16_mixed, Precision::f16_mixed));
+
+TEST_F(FitTest, AGradientTooLargeForTheScaleIsSkippedOnAllRanksAndTheScaleHalved) {
+  for (const int ranks : {1, 2, 3}) {
+    Plan p = plan("scaler", ranks);
+    p.dtype = at::kFloat;
+    p.options.precision = Precision::f16_mixed;
+    p.options.max_epochs = 1;
+    p.options.enable_checkpointing = true;
+    const auto skipped_steps = [&] {
+      std::vector<int64_t> skipped;
+      fit(p, [&](const Run& run) {
+        skipped.push_back(run.report.step - run.recorder.count("fit.before_step"));
+        EXPECT_TRUE(run.module.flat().isfinite().all().item<bool>());
+      });
+      EXPECT_EQ(skipped, std::vector<int64_t>(static_cast<size_t>(ranks), skipped[0]));
+      const auto state =
+          load_safetensors(folder() / "scaler/checkpoints/last.ckpt/state.safetensors");
+      const double scale = 65536.0 / static_cast<double>(int64_t{1} << skipped[0]);
+      const std::pair<std::string, std::string> entry{"grad_scaler.scale",
+                                                      "float:" + shortest(scale)};
+      EXPECT_EQ(std::count(state.metadata.begin(), state.metadata.end(), entry), 1) << scale;
+      return skipped[0];
+    };
+    p.set = [](Regression& module, Recorder&) {
+      module.change_loss = [](const at::Tensor& loss, const Regression::Batch& batch, Step&) {
+        // Small enough for the first scale but for one.
+        return batch.batch_idx() == 7 ? loss * 1e36 : loss * 1e-3;  // finite, but not when scaled
+      };
+    };
+    EXPECT_EQ(skipped_steps(), 1);
+  }
 }
 
 TEST_F(FitTest, ALossThatIsNotFiniteOnOneRankStopsAllAtTheSameStep) {
@@ -233,32 +227,6 @@ TEST_F(FitTest, StepsWithALossThatIsNotFiniteAreSkippedOnAllRanksWhereThatIsAske
   }
 }
 
-TEST_F(FitTest, AWishToStopOfOneRankStopsAllAfterTheSameStep) {
-  for (const auto* event : {"fit.batch_end", "fit.epoch_end", "validate.epoch_end"}) {
-    for (const int ranks : {1, 2, 3}) {
-      Plan p = plan("stop", ranks);
-      p.val = 3;
-      p.options.max_epochs = 50;
-      std::mutex mutex;
-      int calls = 0;
-      p.set = [&](Regression&, Recorder& recorder) {
-        recorder.then = [&](const std::string& now, const Progress& at) {
-          const std::lock_guard lock{mutex};
-          // The last thread to come asks, and the others do not.
-          if (now == event && at.global_step >= 3 && ++calls == ranks) {
-            at.training->stop("enough");
-          }
-        };
-      };
-      std::vector<int64_t> steps;
-      fit(p, [&](const Run& run) { steps.push_back(run.report.step); });
-      const int64_t in_epoch = (11 + ranks - 1) / ranks;
-      const int64_t expected = event == std::string{"fit.batch_end"} ? 4 : in_epoch;
-      EXPECT_EQ(steps, std::vector<int64_t>(static_cast<size_t>(ranks), expected)) << event;
-    }
-  }
-}
-
 TEST_F(FitTest, GathersInHooksOfBatchesListTheRanksThatHaveABatch) {
   for (const int ranks : {2, 3}) {
     Plan p = plan("gather", ranks);
@@ -279,124 +247,6 @@ TEST_F(FitTest, GathersInHooksOfBatchesListTheRanksThatHaveABatch) {
       EXPECT_EQ(static_cast<int64_t>(count), std::min<int64_t>(ranks, 11 - first)) << batch;
     }
   }
-}
-
-/// Notes each hook as it runs, and logs in it.
-class Noting : public Regression {
- public:
-  std::vector<std::string> hooks{};
-
-  void setup(Step& step) override { note("setup", step); }
-  void on_fit_start(Step& step) override { note("fit_start", step); }
-  void on_train_start(Step& step) override { note("train_start", step); }
-  void on_train_epoch_start(Step& step) override { note("train_epoch_start", step); }
-  void on_train_batch_start(const Batch& /*batch*/, Step& step) override {
-    note("train_batch_start", step);
-  }
-  at::Tensor training_step(const Batch& batch, Step& step) override {
-    note("training_step", step);
-    return Regression::training_step(batch, step);
-  }
-  void on_before_optimizer_step(torch::optim::Optimizer& /*optimizer*/, Step& step) override {
-    note("before_optimizer_step", step);
-  }
-  void on_train_batch_end(const at::Tensor& loss, const Batch& /*batch*/, Step& step) override {
-    EXPECT_FALSE(loss.requires_grad());
-    note("train_batch_end", step);
-  }
-  void on_validation_start(Step& step) override {
-    EXPECT_FALSE(is_training());
-    note("validation_start", step);
-  }
-  void on_validation_end(Step& step) override { note("validation_end", step); }
-  void on_validation_model_train(Step& step) override {
-    Regression::on_validation_model_train(step);
-    EXPECT_TRUE(is_training());
-  }
-  void on_train_epoch_end(Step& step) override { note("train_epoch_end", step); }
-  void on_train_end(Step& step) override { note("train_end", step); }
-  void on_fit_end(Step& step) override { note("fit_end", step); }
-  void teardown(Step& step) override { note("teardown", step); }
-
- private:
-  void note(const std::string& hook, Step& step) {
-    hooks.push_back(hook);
-    step.log("rank/" + hook, step.rank());
-    step.log_image("image/" + hook, {some_numbers({3, 5}, 1).abs()},
-                   {.captions = {hook}, .index = 0});
-    step.log_text("text/" + hook, "seen");
-  }
-};
-
-TEST_F(FitTest, HooksRunInLightningsOrderAndEachMayLog) {
-  for (const int ranks : {1, 3}) {
-    Plan p = plan("hooks" + std::to_string(ranks), ranks);
-    p.options.max_epochs = 1;
-    p.options.accumulate_grad_batches = 2;
-    run_threads(ranks, [&](Group& group) {
-      Trainer trainer{p.options, group};
-      Noting module;
-      const Loader<Point> train{points(3 * ranks)};  // a step of two rounds, and one of one
-      const Loader<Point> val{points(2)};
-      const Report report = trainer.fit(module, train, val);
-      const std::vector<std::string> expected{"setup",
-                                              "fit_start",
-                                              "validation_start",
-                                              "validation_end",  // sanity check
-                                              "train_start",
-                                              "train_epoch_start",  //
-                                              "train_batch_start",
-                                              "training_step",
-                                              "train_batch_end",  //
-                                              "train_batch_start",
-                                              "training_step",
-                                              "before_optimizer_step",
-                                              "train_batch_end",
-                                              "train_batch_start",
-                                              "training_step",
-                                              "before_optimizer_step",
-                                              "train_batch_end",
-                                              "validation_start",
-                                              "validation_end",  //
-                                              "train_epoch_end",
-                                              "train_end",
-                                              "fit_end",
-                                              "teardown"};
-      EXPECT_EQ(module.hooks, expected);
-      for (const auto& hook : expected) {
-        EXPECT_EQ(report.get("rank/" + hook), (ranks - 1) / 2.0) << hook;
-      }
-      group.finish();
-    });
-    std::string json = file("hooks" + std::to_string(ranks) + "/results.json");
-    json.resize(json.find("\"validate\""));
-    for (const auto* hook : {"setup", "training_step", "before_optimizer_step", "teardown"}) {
-      EXPECT_TRUE(contains(json, std::string{"\"image/"} + hook + '"')) << hook;
-    }
-  }
-}
-
-TEST_F(FitTest, CallbacksHearOfTrainingAndItsValidationsButNotOfTheSanityCheck) {
-  Plan p = plan("callbacks");
-  p.options.max_epochs = 1;
-  p.options.limit_train_batches = 2;
-  p.val = 2;
-  fit(p, [](const Run& run) {
-    const std::vector<std::string> expected{"fit.start",
-                                            "fit.epoch_start",
-                                            "fit.before_step",
-                                            "fit.batch_end",
-                                            "fit.before_step",
-                                            "fit.batch_end",
-                                            "validate.start",
-                                            "validate.epoch_start",
-                                            "validate.batch_end",
-                                            "validate.epoch_end",
-                                            "validate.end",
-                                            "fit.epoch_end",
-                                            "fit.end"};
-    EXPECT_EQ(run.recorder.events, expected);
-  });
 }
 
 TEST_F(FitTest, ALossThatIsNoNumberOrNeedsNoParameterIsAnErrorThatSaysSo) {
