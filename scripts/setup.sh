@@ -3,7 +3,7 @@
 # usage: scripts/setup.sh [build|test|bench|lint]...      default: build
 #   build  compiler, libraries, libtorch (.venv), the examples' pictures
 #   test   build, and GoogleTest, Chromium, the real tools that tests compare with (.venv, .venv-tools)
-#   bench  build, and Google Benchmark
+#   bench  build, and Google Benchmark, valgrind, Lightning to compare with (.venv-peers)
 #   lint   build, and clang-format, clang-tidy and the headers of the two above
 # environment:
 #   MUSTER_TORCH        a folder with libtorch's include/ and lib/: no torch wheel is installed
@@ -29,8 +29,8 @@ if wants test; then
   wheels+=(numpy==2.4.6 safetensors==0.8.0 torchmetrics==1.9.0)
   tools+=(wandb==0.31.0 tensorboard==2.21.0)
 fi
-if wants bench; then packages+=(libbenchmark-dev); fi
-if wants lint; then packages+=(clang-format clang-tidy-16 clang-16 libclang-rt-16-dev libgtest-dev libbenchmark-dev); fi
+if wants bench; then packages+=(libbenchmark-dev valgrind); fi
+if wants lint; then packages+=(clang-format clang-tidy-16 clang-16 libclang-rt-16-dev libgtest-dev libbenchmark-dev valgrind); fi
 if [ -n "${MUSTER_TORCH:-}" ]; then # torchmetrics would bring the wheel
   kept=()
   for wheel in "${wheels[@]}"; do
@@ -110,10 +110,27 @@ install_wheels() { # FOLDER EXTRA-PIP-OPTION|- WHEEL...
   fi
 }
 
+# Those that benchmarks compare with, on the torch of .venv, so that it is not fetched again.
+install_peers() {
+  local site
+  if ! has_wheel .venv torch==2.13.0; then
+    echo "setup: .venv holds no torch==2.13.0, so benchmarks run without Lightning beside them" >&2
+    return
+  fi
+  if ! .venv-peers/bin/python -c '' 2>/dev/null; then
+    run "a Python environment in .venv-peers" python3 -m venv --clear .venv-peers
+  fi
+  for site in .venv/lib/python3*/site-packages; do
+    echo "$PWD/$site" >".venv-peers/${site#.venv/}/torch-of-venv.pth"
+  done
+  install_wheels .venv-peers - lightning==2.6.6
+}
+
 install_packages
 if [ ${#wheels[@]} != 0 ]; then install_wheels .venv - "${wheels[@]}"; fi
 install_wheels .venv --no-deps "${wheels_alone[@]}"
 if [ ${#tools[@]} != 0 ]; then install_wheels .venv-tools - "${tools[@]}"; fi
+if wants bench; then install_peers; fi
 
 for picture in astronaut.png chelsea.png coffee.png rocket.jpg; do
   if ! compgen -G ".venv/lib/python3*/site-packages/skimage/data/$picture" >/dev/null; then
