@@ -3,8 +3,12 @@
 #include "fit_fixture.h"
 
 #include <muster/io/checkpoint_folder.h>
+#include <muster/train/early_stopping.h>
+#include <muster/train/ema.h>
+#include <muster/train/model_checkpoint.h>
 
 #include <filesystem>
+#include <set>
 
 namespace muster::test {
 namespace {
@@ -58,6 +62,101 @@ TEST_F(CheckpointTest, ATrainingThatWasStoppedAndResumedEndsWithTheSameBits) {
         EXPECT_EQ(run.report.epoch, 4);
       });
     }
+  }
+}
+
+TEST_F(CheckpointTest, OnlyTheBestAndTheNewestStayWhereCheckpointsAreMadeWithinValidations) {
+  Plan whole = checkpointed("whole");
+  whole.options.val_check_interval = 4;
+  whole.add_callbacks = [](Trainer& trainer) {
+    trainer.add_callback(std::make_shared<ModelCheckpoint>(
+        ModelCheckpointOptions{.monitor = "val/loss", .save_top_k = 1}));
+    trainer.add_callback(std::make_shared<EMA>(EMAOptions{.decay = 0.9}));
+  };
+  const auto expected = parameters_after(whole);
+  Plan part = whole;
+  part.options.run_dir = (folder() / "parts").string();
+  part.options.max_steps = 13;
+  const auto average = parameters_after(part);
+  Regression module;
+  load_weights(module, checkpoint("parts", "last").string());
+  EXPECT_TRUE(module.flat().equal(average));
+
+  part.options.max_steps = -1;
+  part.ckpt_path = checkpoint("parts", "last").string();
+  EXPECT_TRUE(parameters_after(part).equal(expected));
+  std::set<fs::path> kept;
+  for (const auto& entry : fs::directory_iterator{folder() / "parts" / "checkpoints"}) {
+    kept.insert(fs::canonical(entry.path()));
+  }
+  EXPECT_LE(kept.size(), 2);
+}
+
+TEST_F(CheckpointTest, AveragedWeightsAreInTheModelTheCheckpointAndTheValidationAndResume) {
+  for (const int ranks : {1, 2}) {
+    const auto averaged = [&](const std::string& run) {
+      Plan p = checkpointed(run, ranks);
+      p.options.max_epochs = 4;
+      p.add_callbacks = [](Trainer& trainer) {
+        trainer.add_callback(std::make_shared<EMA>(EMAOptions{.decay = 0.9}));
+      };
+      return p;
+    };
+    const Loader<Point> val{points(5), {.batch_size = 2}};
+    at::Tensor expected;
+    fit(averaged("whole"), [&](const Run& run) {
+      expected = run.module.flat();
+      Trainer trainer{plan("validated").options, Group::self()};
+      Regression loaded;
+      const auto report = trainer.validate(loaded, val, checkpoint("whole", "last").string());
+      EXPECT_TRUE(loaded.flat().equal(expected));
+      EXPECT_EQ(report.get("val/loss"), run.report.get("val/loss"));
+    });
+    Plan plain = checkpointed("plain", ranks);
+    plain.options.max_epochs = 4;
+    EXPECT_GT(difference(parameters_after(plain), expected), 0.0);
+
+    Plan first = averaged("parts");
+    first.options.max_steps = (11 + ranks - 1) / ranks + 3;
+    parameters_after(first);
+    Plan rest = averaged("parts");
+    rest.ckpt_path = checkpoint("parts", "last").string();
+    EXPECT_TRUE(parameters_after(rest).equal(expected)) << ranks << " ranks";
+  }
+}
+
+TEST_F(CheckpointTest, EarlyStoppingAndTheBestCheckpointAreOneDecisionOfAllRanks) {
+  for (const int ranks : {1, 2, 3}) {
+    Plan p = checkpointed("best", ranks);
+    p.options.max_epochs = 60;
+    const ModelCheckpointOptions best{.monitor = "val/loss", .save_top_k = 2};
+    std::vector<std::shared_ptr<ModelCheckpoint>> checkpoints;
+    std::vector<std::shared_ptr<EarlyStopping>> stoppers;
+    std::mutex mutex;
+    p.add_callbacks = [&](Trainer& trainer) {
+      const std::lock_guard lock{mutex};
+      checkpoints.push_back(std::make_shared<ModelCheckpoint>(best));
+      stoppers.push_back(
+          std::make_shared<EarlyStopping>(EarlyStoppingOptions{.monitor = "val/loss"}));
+      trainer.add_callback(checkpoints.back());
+      trainer.add_callback(stoppers.back());
+    };
+    std::vector<int64_t> steps;
+    fit(p, [&](const Run& run) { steps.push_back(run.report.step); });
+    EXPECT_LT(steps[0], 60 * ((11 + ranks - 1) / ranks)) << "it never stopped";
+    for (size_t i = 0; i < steps.size(); ++i) {
+      EXPECT_EQ(steps[i], steps[0]);
+      EXPECT_EQ(stoppers[i]->stopped_epoch(), stoppers[0]->stopped_epoch());
+      EXPECT_EQ(checkpoints[i]->best_model_path(), checkpoints[0]->best_model_path());
+    }
+    EXPECT_EQ(fs::canonical(checkpoint("best", "best")),
+              fs::canonical(checkpoints[0]->best_model_path()));
+    Trainer trainer{plan("validated").options, Group::self()};
+    Regression loaded;
+    const Loader<Point> val{points(5), {.batch_size = 2}};
+    const auto report = trainer.validate(loaded, val, checkpoint("best", "best").string());
+    EXPECT_EQ(report.get("val/loss"), checkpoints[0]->best_model_score());
+    fs::remove_all(folder() / "best");
   }
 }
 

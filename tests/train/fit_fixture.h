@@ -37,6 +37,7 @@ class FitTest : public RunTest {
     bool shuffle = true;
     std::string ckpt_path{};
     std::function<void(Regression&, Recorder&)> set{};
+    std::function<void(Trainer&)> add_callbacks{};
   };
 
   Plan plan(const std::string& run, int ranks = 1) const {
@@ -59,6 +60,7 @@ class FitTest : public RunTest {
       trainer.add_callback(recorder);
       Regression module{plan.dtype};
       if (plan.set) plan.set(module, *recorder);
+      if (plan.add_callbacks) plan.add_callbacks(trainer);
       const auto loaders = plan.val > 0 ? LoaderList<Point>{val} : LoaderList<Point>{};
       const Report report = trainer.fit(module, train, loaders, plan.ckpt_path);
       {
