@@ -9,7 +9,6 @@
 #include "trained_matting.h"
 
 #include <muster/muster.h>
-#include <muster/train/learning_rate_monitor.h>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/where.h>

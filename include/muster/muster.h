@@ -8,4 +8,9 @@
 #include <muster/data/loader.h>
 #include <muster/metrics/aggregate.h>
 #include <muster/metrics/matting.h>
+#include <muster/train/early_stopping.h>
+#include <muster/train/ema.h>
+#include <muster/train/learning_rate_monitor.h>
+#include <muster/train/model_checkpoint.h>
+#include <muster/train/timer.h>
 #include <muster/train/trainer.h>
