@@ -47,7 +47,7 @@ TEST(Cli, ShowsItsConfigurationAndEnds) {
 TEST(Cli, HelpsAndChecksAlsoWhereAProgramHasNoOptions) {
   testing::internal::CaptureStdout();
   EXPECT_THROW(Cli{parse_arguments("prog", {"--help"})}.trainer(), EarlyExit);
-  EXPECT_TRUE(has(testing::internal::GetCapturedStdout(), "usage: prog validate"));
+  EXPECT_TRUE(has(testing::internal::GetCapturedStdout(), "usage: prog fit|validate"));
   try {
     Cli{parse_arguments("prog", {"test", "--model.lr", "1"})}.trainer();
     ADD_FAILURE() << "no error";
