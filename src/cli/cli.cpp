@@ -116,6 +116,15 @@ void Cli::print(const Report& report) {
   print_text(text);
 }
 
+void Cli::end_if_stopped() {
+  if (const int signal = trainer().stop_signal(); signal != 0) {
+    const int code = 128 + signal;
+    trainer().close(code);
+    finish();
+    throw EarlyExit{code};
+  }
+}
+
 void Cli::fail() {
   RankFailure failure = failure_of(std::current_exception());
   failure.run_dir = state_->options.run_dir;

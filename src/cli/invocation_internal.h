@@ -42,9 +42,4 @@ std::string usage_text(const std::string& program);
 /// As describe_failure, less the C++ stack that torch's errors carry in their text.
 RankFailure failure_of(const std::exception_ptr& error);
 
-/// Thrown to end a program early and well, past the user's code.
-struct EarlyExit {
-  int code = 0;
-};
-
 }  // namespace muster

@@ -6,6 +6,7 @@
 #include <muster/proc/launch.h>
 #include <muster/proc/rank_env.h>
 #include <muster/proc/rank_failure.h>
+#include <muster/proc/signals.h>
 #include <muster/train/environment.h>
 
 #include <c10/util/Exception.h>
@@ -54,6 +55,9 @@ void run_rank(const Invocation& invocation, const TrainerOptions& options,
   }
   if (!only_shows && (!env || env->rank == 0)) {
     mention_idle_cores(options, env ? env->local_world_size : 1, invocation.command == "fit");
+  }
+  if (invocation.command == "fit") {
+    install_stop_signals();
   }
   Cli cli{invocation};
   try {

@@ -185,7 +185,9 @@ void Ddp::prepare_for_forward() {
 
 AgreedFlags Ddp::backward(const at::Tensor& loss, int64_t samples, int64_t step_samples, bool last,
                           const StepFlags& flags) {
-  check(loss.defined() && loss.numel() == 1, "a loss is one number, not {}", describe(loss));
+  if (!loss.defined() || loss.numel() != 1) {
+    fail(ErrorKind::usage, "a loss is one number, not {}", describe(loss));
+  }
   check(loss.requires_grad(),
         "the loss depends on no parameter that requires a gradient: compute it from the network's "
         "output, without detach() or a NoGradGuard");

@@ -9,6 +9,7 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <ranges>
 #include <span>
 
 namespace muster {
@@ -155,8 +156,8 @@ void end_epoch(const Pass& pass, const Loop& loop, const Report& report) {
   for (const auto& callback : callbacks) {
     callback->on_epoch_end(progress, report);
   }
-  for (auto at = callbacks.rbegin(); at != callbacks.rend(); ++at) {
-    (*at)->on_end(progress);
+  for (const auto& callback : std::ranges::reverse_view(callbacks)) {
+    callback->on_end(progress);
   }
 }
 

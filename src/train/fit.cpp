@@ -6,15 +6,21 @@
 #include "seed_internal.h"
 #include "training_state_internal.h"
 
+#include <muster/base/format.h>
+#include <muster/proc/signals.h>
 #include <muster/train/trainer.h>
 
 #include <c10/core/GradMode.h>
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <optional>
+#include <ranges>
+#include <utility>
 #include <variant>
 
 namespace muster {
@@ -49,7 +55,7 @@ class Fit {
         deadline_{deadline_of(context.options)} {}
 
   /// The loop: all that a training does, in the order in which it does it.
-  Report run(const std::string& ckpt_path) {
+  FitResult run(const std::string& ckpt_path) {
     begin(ckpt_path);
     while (!is_finished()) {
       begin_epoch();
@@ -70,7 +76,7 @@ class Fit {
   void take_step();
   void validate();
   void end_epoch();
-  Report end();
+  FitResult end();
 
   void hook(bool before, void (ModuleBase::*hook)(Step&)) {
     log_.hook(before, training_ ? training_->position : Position{},
@@ -92,6 +98,7 @@ class Fit {
   std::optional<Clock::time_point> deadline_;
   std::optional<TrainingState> training_{};
   bool stopped_ = false;
+  bool saved_on_signal_ = false;
 };
 
 bool Fit::is_finished() const {
@@ -170,8 +177,16 @@ void Fit::take_step() {
   if (deadline_ && Clock::now() >= *deadline_) {
     training_->stop("max_time is over");
   }
-  if (steps_.step(*training_)) {
-    stopped_ = true;
+  const int signal = stop_signal();
+  if (signal != 0 && signal != SIGUSR1) {
+    training_->stop(format("SIG{} came", sigabbrev_np(signal)));
+  }
+  const bool wants_save = signal == SIGUSR1 && !std::exchange(saved_on_signal_, true);
+  const AgreedFlags agreed = steps_.step(*training_, wants_save);
+  stopped_ = stopped_ || agreed.stop;
+  if (agreed.save) {
+    const Position& at = training_->position;
+    training_->save({.name = format("epoch={}-step={}", at.epoch, at.global_step)});
   }
   if (training_->logging_step) {
     log_.write_row(*training_);
@@ -219,29 +234,33 @@ void Fit::agree_on_stop() {
   stopped_ = context_.group.all_reduce(mine, ReduceOp::max)[0] != 0 || stopped_;
 }
 
-Report Fit::end() {
+FitResult Fit::end() {
   const Position& at = training_->position;
   context_.group.begin_section("fit", at.epoch);
   hook(false, &ModuleBase::on_train_end);
-  for (auto it = context_.callbacks.rbegin(); it != context_.callbacks.rend(); ++it) {
-    (*it)->on_end(steps_.progress(*training_));
+  for (const auto& callback : std::ranges::reverse_view(context_.callbacks)) {
+    callback->on_end(steps_.progress(*training_));
   }
   hook(false, &ModuleBase::on_fit_end);
   hook(false, &ModuleBase::teardown);
   log_.finish(*training_);
-  if (training_->stop_reason && context_.writer != nullptr) {
+  if (stopped_ && context_.writer != nullptr) {
     std::fprintf(stderr, "muster: training stopped after %lld steps: %s\n",
-                 static_cast<long long>(at.global_step), training_->stop_reason->c_str());
+                 static_cast<long long>(at.global_step),
+                 training_->stop_reason.value_or("another rank was told to").c_str());
   }
+  const int mine = stop_signal();
+  const std::array<int64_t, 1> signal{mine == SIGUSR1 ? 0 : mine};
   Report report{
       .stage = std::string{to_string(Stage::fit)}, .epoch = at.epoch, .step = at.global_step};
   report.metrics = training_->latest();
-  return report;
+  return {.report = std::move(report),
+          .stop_signal = static_cast<int>(context_.group.all_reduce(signal, ReduceOp::max)[0])};
 }
 
 }  // namespace
 
-Report fit(TrainPass& pass, Pass* validation, const std::string& ckpt_path, FitContext context) {
+FitResult fit(TrainPass& pass, Pass* validation, const std::string& ckpt_path, FitContext context) {
   const c10::AutoGradMode gradients{true};
   const GeneratorGuard generator;
   return Fit{pass, validation, context}.run(ckpt_path);

@@ -27,9 +27,15 @@ struct FitContext {
   RunWriter* writer = nullptr;  ///< on rank 0
 };
 
+struct FitResult {
+  /// The latest value of each name that training or validation reported, equal on every rank.
+  Report report{};
+  /// The signal on some rank that ended the training; 0: none. Equal on every rank.
+  int stop_signal = 0;
+};
+
 /// Trains a module, with validations in between unless `validation` is null, from the start or from
-/// the checkpoint `ckpt_path` unless that is "". The latest value of each name that training or
-/// validation reported, equal on every rank.
-Report fit(TrainPass& pass, Pass* validation, const std::string& ckpt_path, FitContext context);
+/// the checkpoint `ckpt_path` unless that is "".
+FitResult fit(TrainPass& pass, Pass* validation, const std::string& ckpt_path, FitContext context);
 
 }  // namespace muster

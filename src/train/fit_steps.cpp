@@ -75,13 +75,13 @@ bool FitSteps::is_validation_due(const Position& at, const Plan& plan) const {
          plan.end / every > plan.first / every;
 }
 
-bool FitSteps::step(TrainingState& training) {
+AgreedFlags FitSteps::step(TrainingState& training, bool wants_save) {
   Position& at = training.position;
   const Plan plan = this->plan(at);
   training.logging_step = state_.logging_step = is_logging_step(at, plan);
   context_.phase.step = at.global_step;
 
-  const AgreedFlags agreed = forward_backward(training, plan);
+  const AgreedFlags agreed = forward_backward(training, plan, wants_save);
   if (agreed.non_finite && context_.options.non_finite_loss == NonFiniteLoss::stop) {
     refuse(at);
   }
@@ -111,14 +111,14 @@ bool FitSteps::step(TrainingState& training) {
   for (const auto& callback : context_.callbacks) {
     callback->on_batch_end(progress(training));
   }
-  return agreed.stop;
+  return agreed;
 }
 
-AgreedFlags FitSteps::forward_backward(TrainingState& training, const Plan& plan) {
+AgreedFlags FitSteps::forward_backward(TrainingState& training, const Plan& plan, bool wants_save) {
   const int64_t ranks = context_.group.size();
   Ddp& ddp = training.ddp();
   ddp.broadcast_buffers();
-  StepFlags flags{.stop = training.stop_reason.has_value()};
+  StepFlags flags{.stop = training.stop_reason.has_value(), .save = wants_save};
   AgreedFlags agreed;
   for (int64_t round = plan.first; round < plan.end; round += ranks) {
     const int64_t k = round + context_.group.rank();
@@ -174,9 +174,11 @@ at::Tensor FitSteps::training_step(const Position& at, int64_t k) {
     const AutocastGuard autocast{context_.options.precision, state_.device};
     loss = pass_.training_step(step);
   }
-  check(loss.defined() && loss.numel() == 1,
-        "training_step gives the loss, one number: the mean over the batch's samples; it gave {}",
-        describe(loss));
+  if (!loss.defined() || loss.numel() != 1) {
+    fail(ErrorKind::usage,
+         "training_step gives the loss, one number: the mean over the batch's samples; it gave {}",
+         describe(loss));
+  }
   return loss;
 }
 

@@ -21,8 +21,9 @@ class FitSteps {
   /// Starts loading what is left of the epoch.
   void begin_epoch(const Position& at);
   /// One optimizer step: its micro-batches forward and backward, the gradients of all ranks, the
-  /// optimizer, and the hooks of these. True when the ranks have agreed to stop after it.
-  bool step(TrainingState& training);
+  /// optimizer, and the hooks of these. What the ranks have agreed on: whether to stop after it,
+  /// and whether to save, which `wants_save` asks for.
+  AgreedFlags step(TrainingState& training, bool wants_save);
   /// Where callbacks are told that the training stands.
   [[nodiscard]] const Progress& progress(TrainingState& training);
 
@@ -46,7 +47,7 @@ class FitSteps {
   [[nodiscard]] Plan plan(const Position& at) const;
   [[nodiscard]] bool is_logging_step(const Position& at, const Plan& plan) const;
   [[nodiscard]] bool is_validation_due(const Position& at, const Plan& plan) const;
-  AgreedFlags forward_backward(TrainingState& training, const Plan& plan);
+  AgreedFlags forward_backward(TrainingState& training, const Plan& plan, bool wants_save);
   at::Tensor training_step(const Position& at, int64_t k);
   /// Throws on all ranks for a loss that is not finite on some.
   void refuse(const Position& at);

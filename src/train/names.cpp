@@ -15,9 +15,11 @@ void check_name(std::string_view call, std::string_view name) {
       plain || (valid_utf8(name) == name && std::none_of(name.begin(), name.end(), [](char c) {
                   return (c >= 0 && c < ' ') || c == '\x7f';
                 }));
-  check(!name.empty() && is_text,
-        "{}: what is logged needs a name, in UTF-8 and without control characters; found \"{}\"",
-        call, valid_utf8(name));
+  if (name.empty() || !is_text) {
+    fail(ErrorKind::usage,
+         "{}: what is logged needs a name, in UTF-8 and without control characters; found \"{}\"",
+         call, valid_utf8(name));
+  }
   constexpr std::array<std::string_view, 6> taken{"step",     "epoch",      "_step",
                                                   "_runtime", "_timestamp", "trainer/global_step"};
   check(std::find(taken.begin(), taken.end(), name) == taken.end(),

@@ -116,6 +116,7 @@ struct Trainer::State {
   std::optional<RunWriter> writer;  // on rank 0
   Phase phase{};
   CheckpointMoment moment{};  ///< of the weights
+  int stop_signal = 0;
   std::function<void()> on_failure{};
   int exceptions = std::uncaught_exceptions();
 };
@@ -152,6 +153,8 @@ void Trainer::add_callback(std::shared_ptr<Callback> callback) {
 const TrainerOptions& Trainer::options() const { return state_->options; }
 
 Group& Trainer::group() { return state_->group; }
+
+int Trainer::stop_signal() const { return state_->stop_signal; }
 
 std::string Trainer::phase() const { return to_string(state_->phase); }
 
@@ -232,15 +235,16 @@ Report Trainer::fit(TrainPass& pass, Pass* validation, const std::string& ckpt_p
     State& state = *state_;
     convert(pass.module(), state.options.precision);
     auto callbacks = callbacks_of_fit(state.callbacks, state.options, state.group.rank());
-    Report report = muster::fit(pass, validation, ckpt_path,
-                                {.options = state.options,
-                                 .group = state.group,
-                                 .spool = state.spool,
-                                 .callbacks = callbacks,
-                                 .phase = state.phase,
-                                 .writer = state.writer ? &*state.writer : nullptr});
-    state.moment = {.global_step = report.step, .epoch = report.epoch};
-    return report;
+    FitResult result = muster::fit(pass, validation, ckpt_path,
+                                   {.options = state.options,
+                                    .group = state.group,
+                                    .spool = state.spool,
+                                    .callbacks = callbacks,
+                                    .phase = state.phase,
+                                    .writer = state.writer ? &*state.writer : nullptr});
+    state.moment = {.global_step = result.report.step, .epoch = result.report.epoch};
+    state.stop_signal = result.stop_signal;
+    return std::move(result.report);
   });
 }
 

@@ -6,6 +6,7 @@
 #include "support/texts.h"
 
 #include <muster/base/files.h>
+#include <muster/io/checkpoint_folder.h>
 
 #include <gtest/gtest.h>
 
@@ -167,6 +168,37 @@ TEST(Programs, TheWrittenConfigurationRepeatsTheRun) {
       run_program(bin_dir() / "log_images",
                   {"predict", "--config", (folder / "config.yaml").string(), "--print_config"});
   EXPECT_EQ(shown.out, config);
+}
+
+TEST(Programs, ATrainingThatIsToldToStopSavesWhereItIsAndCanGoOn) {
+  for (const auto* ranks : {"1", "2"}) {
+    const TempFolder folder;
+    const std::string run = (folder / "run").string();
+    const std::vector<std::string> minimal{"fit",    "--devices",
+                                           ranks,    "--run_dir",
+                                           run,      "--trainer.max_epochs",
+                                           "100000", "--trainer.limit_train_batches",
+                                           "100"};
+    std::vector<std::string> stopped{"--preserve-status", "-s", "TERM", "3",
+                                     (bin_dir() / "minimal").string()};
+    stopped.insert(stopped.end(), minimal.begin(), minimal.end());
+    const Outcome outcome = run_program("/usr/bin/timeout", stopped);
+    EXPECT_EQ(outcome.exit_code, 143) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "SIGTERM came"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "run/spool"));
+
+    const auto last = checkpoint_moment(folder / "run/checkpoints/last.ckpt");
+    ASSERT_TRUE(last.has_value());
+    EXPECT_TRUE(has(read_file(folder / "run/results.json"),
+                    "\"steps\": " + std::to_string(last->global_step)));
+    auto resumed = minimal;
+    resumed.insert(resumed.end(), {"--ckpt_path", "last", "--trainer.max_steps",
+                                   std::to_string(last->global_step + 7)});
+    const Outcome rest = run_program(bin_dir() / "minimal", resumed);
+    EXPECT_EQ(rest.exit_code, 0) << rest.err;
+    EXPECT_EQ(checkpoint_moment(folder / "run/checkpoints/last.ckpt")->global_step,
+              last->global_step + 7);
+  }
 }
 
 }  // namespace
