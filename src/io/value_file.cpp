@@ -143,7 +143,7 @@ class Reader {
         name_{name} {}
 
   Value whole() {
-    const Value value = node(root, 1);
+    Value value = node(root, 1);
     check(at_ == texts_.size(), ErrorKind::data, "{}: metadata '{}' is no part of the value", name_,
           at_ < texts_.size() ? texts_[at_].first : "");
     check(tensors_left_ == 0, ErrorKind::data,
