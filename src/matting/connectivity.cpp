@@ -1,212 +1,106 @@
 #include "src/matting/connectivity_internal.h"
 
+#include "src/matting/simd_internal.h"
+
 #include <algorithm>
-#include <cstring>
+#include <bit>
 
 namespace muster {
 
 namespace {
 
-constexpr uint8_t unknown_reach = 255;
+constexpr int64_t take_step = 32;
 
 }  // namespace
 
-void Connectivity::begin(int64_t width, int64_t height) {
-  width_ = width;
-  height_ = height;
-  start_.clear();
-  level_.clear();
+void Connectivity::begin(int64_t width, int64_t height, MattingProfile profile,
+                         const Kernels& kernels) {
+  profile_ = profile;
+  tree_.begin(width, height, profile == MattingProfile::matlab, kernels);
   pixels_of_.fill(0);
-  position_ = 0;
-  append_run(0);
-  position_ = static_cast<uint32_t>(width);
+  pixels_of_[0] = width * height;
+  row_.resize(static_cast<size_t>(width + 2 * take_step));
+  row_taken_ = 0;
+  run_taken_ = 0;
 }
 
-void Connectivity::append_run(uint8_t level) {
-  start_.push_back(position_);
-  level_.push_back(level);
+void Connectivity::solve() {
+  tree_.finish();
+  sort_components();
+  find_winners();
+  const Chain chain = find_chain();
+  set_reach(chain);
+  set_tenths(chain);
 }
 
-void Connectivity::add_row(const uint8_t* levels) {
-  append_run(0);
-  int64_t begin = 0;
-  while (begin < width_) {
-    const uint8_t level = levels[begin];
-    int64_t end = begin + 1;
-    while (end < width_ && levels[end] == level) {
-      ++end;
-    }
-    append_run(level);
-    pixels_of_[level] += end - begin;
-    position_ += static_cast<uint32_t>(end - begin);
-    begin = end;
-  }
-}
-
-void Connectivity::solve(MattingProfile profile) {
-  append_run(0);
-  position_ += static_cast<uint32_t>(width_);
-  start_.push_back(position_);
-
-  link_rows();
-  sort_runs();
-  prepare_ranks(profile == MattingProfile::matlab);
-  join_levels();
-  const Chain chain = find_chain(profile);
-  if (chain.end > 0) {
-    measure_reach(winner_[chain.end].run);
-  } else {
-    std::fill(reach_.begin(), reach_.end(), uint8_t{0});
-  }
-  apply(chain, profile);
-  taken_ = 1;
-}
-
-void Connectivity::link_rows() {
-  const auto runs = static_cast<uint32_t>(level_.size());
-  const auto width = static_cast<uint32_t>(width_);
-  above_.resize(runs);
-  below_.resize(runs);
-  uint32_t above = 0;
-  uint32_t below = 0;
-  for (uint32_t run = 1; run + 1 < runs; ++run) {
-    while (start_[above + 1] + width <= start_[run]) {
-      ++above;
-    }
-    above_[run] = above;
-    while (start_[below + 1] <= start_[run] + width) {
-      ++below;
-    }
-    below_[run] = below;
-  }
-}
-
-void Connectivity::sort_runs() {
+void Connectivity::sort_components() {
+  const auto& nodes = tree_.nodes();
+  const uint8_t* level = nodes.level.data();
+  const uint32_t* parent = nodes.parent.data();
+  const uint32_t* size = nodes.size.data();
   std::array<uint32_t, levels + 1> count{};
-  for (const uint8_t level : level_) {
-    ++count[level];
+  for (uint32_t node = LevelTree::first_node; node < nodes.count; ++node) {
+    count[level[node]] += level[node] != level[parent[node]] ? 1 : 0;
+    pixels_of_[level[node]] += size[node];
+    pixels_of_[0] -= size[node];
   }
   uint32_t place = 0;
-  for (int level = levels; level >= 1; --level) {
-    first_of_level_[level] = place;
-    place += count[level];
+  for (int i = levels; i >= 1; --i) {
+    first_of_level_[i] = place;
+    place += count[i];
   }
   first_of_level_[0] = place;
-  sorted_.resize(place);
+  sorted_.need(place + 1);  // and one place for all aliases
   auto next = first_of_level_;
-  for (uint32_t run = 0; run < level_.size(); ++run) {
-    if (level_[run] > 0) {
-      sorted_[next[level_[run]]++] = run;
-    }
+  for (uint32_t node = LevelTree::first_node; node < nodes.count; ++node) {
+    const bool is_alias = level[node] == level[parent[node]];
+    sorted_.data()[is_alias ? place : next[level[node]]] = node;
+    next[level[node]] += is_alias ? 0 : 1;
   }
 }
 
-void Connectivity::prepare_ranks(bool by_column) {
-  const auto runs = static_cast<uint32_t>(level_.size());
-  parent_.resize(runs);
-  size_.resize(runs);
-  joined_to_.resize(runs);
-  joined_level_.assign(runs, 0);
-  reach_.resize(runs);
-  rank_.clear();
-  for (uint32_t run = 0; run < runs; ++run) {
-    parent_[run] = run;
-    size_[run] = start_[run + 1] - start_[run];
-  }
-  if (by_column) {
-    const auto width = static_cast<uint32_t>(width_);
-    const auto height = static_cast<uint32_t>(height_);
-    rank_.resize(runs);
-    for (uint32_t run = 1; run + 1 < runs; ++run) {
-      rank_[run] = start_[run] % width * height + (start_[run] / width - 1);
-    }
-  }
-}
-
-void Connectivity::join_levels() {
-  best_ = {};
-  nested_.fill(false);
+/// Sizes become those of whole components.
+void Connectivity::find_winners() {
+  auto& nodes = tree_.nodes();
+  const uint32_t* parent = nodes.parent.data();
+  uint32_t* size = nodes.size.data();
+  uint32_t* rank = nodes.rank.data();
+  Winner best;
   for (int level = levels; level >= 1; --level) {
     for (uint32_t i = first_of_level_[level]; i < first_of_level_[level - 1]; ++i) {
-      join_neighbours(sorted_[i]);
-      // The last run that changed a component sees it complete, and a component that grew later is
-      // larger.
-      consider(find(sorted_[i]));
+      const uint32_t node = sorted_.data()[i];
+      if (size[node] > best.size || (size[node] == best.size && rank[node] < best.rank)) {
+        best = {size[node], rank[node], node};
+      }
+      size[parent[node]] += size[node];
+      rank[parent[node]] = std::min(rank[parent[node]], rank[node]);
     }
-    winner_[level] = best_;
-    if (level < levels && winner_[level + 1].size > 0) {
-      nested_[level + 1] = find(winner_[level + 1].run) == find(best_.run);
-    }
+    winner_[level] = best;
   }
 }
 
-void Connectivity::join_neighbours(uint32_t run) {
-  const uint8_t level = level_[run];
-  const auto width = static_cast<uint32_t>(width_);
-  const uint32_t end = start_[run + 1];
-  // Of two runs of one level the later does the union.
-  for (uint32_t other = above_[run]; start_[other] + width < end; ++other) {
-    if (level_[other] >= level) {
-      join(run, other, level);
-    }
+/// Whether O_level lies in O_{level - 1}.
+bool Connectivity::is_nested(int level) {
+  const auto& nodes = tree_.nodes();
+  uint32_t node = winner_[level].node;
+  while (nodes.level.data()[nodes.parent.data()[node]] >= level - 1) {
+    node = nodes.parent.data()[node];
   }
-  if (level_[run - 1] > level) {
-    join(run, run - 1, level);
-  }
-  if (level_[run + 1] > level) {
-    join(run, run + 1, level);
-  }
-  for (uint32_t other = below_[run]; start_[other] < end + width; ++other) {
-    if (level_[other] > level) {
-      join(run, other, level);
-    }
-  }
+  return node == winner_[level - 1].node;
 }
 
-void Connectivity::join(uint32_t run, uint32_t other, uint8_t level) {
-  const uint32_t one = find(run);
-  const uint32_t two = find(other);
-  if (one == two) {
-    return;
-  }
-  const uint32_t root = std::min(one, two);
-  const uint32_t child = std::max(one, two);
-  parent_[child] = root;
-  size_[root] += size_[child];
-  joined_to_[child] = root;
-  joined_level_[child] = level;
-  if (!rank_.empty()) {
-    rank_[root] = std::min(rank_[root], rank_[child]);
-  }
-}
-
-void Connectivity::consider(uint32_t root) {
-  const uint32_t rank = rank_.empty() ? root : rank_[root];
-  if (size_[root] > best_.size || (size_[root] == best_.size && rank < best_.rank)) {
-    best_ = {size_[root], rank, root};
-  }
-}
-
-uint32_t Connectivity::find(uint32_t run) {
-  while (parent_[run] != run) {
-    parent_[run] = parent_[parent_[run]];
-    run = parent_[run];
-  }
-  return run;
-}
-
-Connectivity::Chain Connectivity::find_chain(MattingProfile profile) const {
+Connectivity::Chain Connectivity::find_chain() {
   int64_t outside = pixels_of_[0];
   Chain chain;
   for (int next = 1; next <= levels; ++next) {
-    if (profile == MattingProfile::gca && outside >= winner_[next].size) {
+    if (profile_ == MattingProfile::gca && outside >= winner_[next].size) {
       chain.background_next = true;
       return chain;
     }
     if (winner_[next].size == 0) {
       return chain;
     }
-    if (next > 1 && !nested_[next]) {
+    if (next > 1 && !is_nested(next)) {
       chain.broken = true;
       return chain;
     }
@@ -216,47 +110,81 @@ Connectivity::Chain Connectivity::find_chain(MattingProfile profile) const {
   return chain;
 }
 
-/// B of every run: the highest level at which it is connected to `seed`.
-void Connectivity::measure_reach(uint32_t seed) {
-  std::fill(reach_.begin(), reach_.end(), unknown_reach);
-  // The components that `seed` was part of, each from the level at which it joined.
-  uint32_t run = seed;
-  reach_[run] = level_[run];
-  while (joined_level_[run] > 0) {
-    reach_[joined_to_[run]] = joined_level_[run];
-    run = joined_to_[run];
+/// B of every node that is no alias: the highest level at which it is connected to O_K, at most K;
+/// 0 without a chain.
+void Connectivity::set_reach(const Chain& chain) {
+  constexpr uint8_t unset = 255;
+  const auto& nodes = tree_.nodes();
+  const uint32_t* parent = nodes.parent.data();
+  const uint8_t* level = nodes.level.data();
+  tenths_.need(nodes.count);
+  uint8_t* reach = tenths_.data();
+  std::fill_n(reach, nodes.count, unset);
+  reach[LevelTree::root] = 0;
+  if (chain.end > 0) {
+    const uint32_t seed = winner_[chain.end].node;
+    reach[seed] = static_cast<uint8_t>(chain.end);
+    for (uint32_t node = parent[seed]; node != LevelTree::root; node = parent[node]) {
+      reach[node] = level[node];
+    }
   }
-  for (run = 0; run < reach_.size(); ++run) {
-    if (reach_[run] == unknown_reach) {
-      const uint8_t level = joined_level_[run];
-      reach_[run] = level > 0 ? std::min(level, reach_[joined_to_[run]]) : level;
+  for (uint32_t i = first_of_level_[0]; i > 0; --i) {
+    const uint32_t node = sorted_.data()[i - 1];
+    if (reach[node] == unset) {
+      reach[node] = reach[parent[node]];
     }
   }
 }
 
 /// From B to l: what is in to the end of the chain has l = K, or 10 where the convention lets it
 /// stay.
-void Connectivity::apply(const Chain& chain, MattingProfile profile) {
+void Connectivity::set_tenths(const Chain& chain) {
+  const auto& nodes = tree_.nodes();
+  const uint8_t* level = nodes.level.data();
   const auto end = static_cast<uint8_t>(chain.end);
-  const bool stays = chain.end == levels || (profile == MattingProfile::p3m && !chain.broken);
-  for (uint32_t run = 0; run < reach_.size(); ++run) {
-    if (reach_[run] < end) {
-      continue;
+  const bool stays = chain.end == levels || (profile_ == MattingProfile::p3m && !chain.broken);
+  const auto tenths_of = [&](uint32_t node, uint8_t reach) {
+    const bool in_background = chain.background_next && level[node] == end;
+    return reach == end && (stays || in_background) ? uint8_t{levels} : reach;
+  };
+  uint8_t* tenths = tenths_.data();
+  tenths[LevelTree::root] = tenths_of(LevelTree::root, 0);
+  for (uint32_t i = 0; i < first_of_level_[0]; ++i) {
+    const uint32_t node = sorted_.data()[i];
+    tenths[node] = tenths_of(node, tenths[node]);
+  }
+  for (uint32_t node = LevelTree::first_node; node < nodes.count; ++node) {
+    const uint32_t parent = nodes.parent.data()[node];
+    if (level[parent] == level[node]) {
+      tenths[node] = tenths[parent];
     }
-    const bool in_background = chain.background_next && level_[run] == end;
-    reach_[run] = stays || in_background ? levels : end;
   }
 }
 
-void Connectivity::take_row(uint8_t* tenths) {
-  ++taken_;  // the empty run before the row
-  int64_t x = 0;
-  while (x < width_) {
-    const int64_t length = start_[taken_ + 1] - start_[taken_];
-    std::memset(tenths + x, reach_[taken_], static_cast<size_t>(length));
-    x += length;
-    ++taken_;
+const uint8_t* Connectivity::take_row() {
+  const uint64_t* starts = tree_.run_starts(row_taken_++);
+  const uint32_t* node_of_run = tree_.node_of_run();
+  const uint8_t* tenths = tenths_.data();
+  int64_t begin = 0;
+  int64_t run = run_taken_;
+  const auto end_run = [&](int64_t end) {
+    Bytes32 value;
+    fill(value, tenths[node_of_run[run]]);
+    for (int64_t x = begin; x < end; x += take_step) {
+      store(row_.data() + x, value);
+    }
+    begin = end;
+    ++run;
+  };
+  for (int64_t word = 0; word < tree_.words(); ++word) {
+    uint64_t bits = word == 0 ? starts[0] & ~uint64_t{1} : starts[word];
+    for (; bits != 0; bits &= bits - 1) {
+      end_run(64 * word + std::countr_zero(bits));
+    }
   }
+  end_run(tree_.width());
+  run_taken_ = run;
+  return row_.data();
 }
 
 }  // namespace muster

@@ -2,9 +2,11 @@
 
 #include <muster/matting/errors.h>
 
+#include "src/matting/kernels_internal.h"
+#include "src/matting/level_tree_internal.h"
+
 #include <array>
 #include <cstdint>
-#include <vector>
 
 namespace muster {
 
@@ -12,30 +14,31 @@ namespace muster {
 /// the thresholds 1/10 .. 10/10 both mattes reach. Give the rows from top to bottom, `solve`, take
 /// the rows from top to bottom.
 ///
-/// One sweep instead of ten labellings. Rows become runs of equal q. Levels are added from 10 down
-/// to 1, and components only grow on the way (union-find over runs), so the largest component O_i
-/// of level i is the largest seen so far. What is still in at level i is O_i as long as each O_i
-/// lies in O_{i-1}, and nothing after the first that does not: the chain ends at a level K. With s
-/// a pixel of O_K, l = min(K, B), B the highest level at which the pixel is connected to s; the
-/// unions remember it.
+/// One union-find instead of ten labellings (`LevelTree`). The largest component O_i of level i is
+/// the largest of all that reach level i or more, since components only grow on the way down. What
+/// is still in at level i is O_i as long as each O_i lies in O_{i-1}, and nothing after the first
+/// that does not: the chain ends at a level K. With s a pixel of O_K, l = min(K, B), B the highest
+/// level at which the pixel is connected to s.
 class Connectivity {
  public:
-  /// `width * height + 2 * width` must be below 2^32.
-  void begin(int64_t width, int64_t height);
-  /// The next row: `width` levels, 0..10.
-  void add_row(const uint8_t* levels);
-  void solve(MattingProfile profile);
-  /// Writes the next row of the l map: `width` values, 0..10.
-  void take_row(uint8_t* tenths);
+  /// `width * height` is at most 2^30.
+  void begin(int64_t width, int64_t height, MattingProfile profile, const Kernels& kernels);
+  /// Where the next row's levels go: `width` of 0..10, then 0 to the end of a block of 32.
+  uint8_t* row_to_fill() { return tree_.row_to_fill(); }
+  void add_row() { tree_.add_row(); }
+  void solve();
+  /// The next row of the l map: `width` values, 0..10, then others to the end of a block of 32.
+  /// Valid until the next call.
+  const uint8_t* take_row();
 
  private:
-  static constexpr int levels = 10;
+  static constexpr int levels = LevelTree::levels;
 
   /// The largest component of a level; `size` 0 when the level has no pixels.
   struct Winner {
     uint32_t size = 0;
-    uint32_t rank = 0;  // of equal sizes the smaller wins
-    uint32_t run = 0;   // a run in it
+    uint32_t rank = 0;
+    uint32_t node = 0;
   };
   /// Where the chain O_1, O_2, ... ends, and what holds there.
   struct Chain {
@@ -44,48 +47,24 @@ class Connectivity {
     bool background_next = false;  // gca: the outside of level K + 1 wins
   };
 
-  void append_run(uint8_t level);
-  void link_rows();
-  void sort_runs();
-  void prepare_ranks(bool by_column);
-  void join_levels();
-  void join_neighbours(uint32_t run);
-  void join(uint32_t run, uint32_t other, uint8_t level);
-  void consider(uint32_t root);
-  uint32_t find(uint32_t run);
-  [[nodiscard]] Chain find_chain(MattingProfile profile) const;
-  void measure_reach(uint32_t seed);
-  void apply(const Chain& chain, MattingProfile profile);
+  void sort_components();
+  void find_winners();
+  [[nodiscard]] bool is_nested(int level);
+  [[nodiscard]] Chain find_chain();
+  void set_reach(const Chain& chain);
+  void set_tenths(const Chain& chain);
 
-  int64_t width_ = 0;
-  int64_t height_ = 0;
-  uint32_t position_ = 0;  // of the next pixel; the first row is at `width_`
-  uint32_t taken_ = 0;     // the next run of take_row
-
-  // Runs cover the picture in raster order. A row of level 0 stands above and below it, and an
-  // empty run of level 0 before each row, so that no run has a neighbour across the border. Run r
-  // is [start_[r], start_[r + 1]).
-  std::vector<uint32_t> start_;
-  std::vector<uint8_t> level_;
-  std::vector<uint32_t> above_;   // first run of the row above that touches it
-  std::vector<uint32_t> below_;   // first run of the row below that touches it
-  std::vector<uint32_t> sorted_;  // runs of level 10, then 9, ..., 1, each in raster order
+  MattingProfile profile_ = MattingProfile::dim;
+  LevelTree tree_;
+  Scratch<uint32_t> sorted_;  // nodes of level 10 that are no aliases, then of 9, ..., 1
   std::array<uint32_t, levels + 2>
-      first_of_level_{};  // into sorted_; level i ends where i - 1 begins
-
-  // Union-find. A root has the smallest run of its component, so a parent comes before its
-  // children.
-  std::vector<uint32_t> parent_;       // shortened by find
-  std::vector<uint32_t> size_;         // pixels, at a root
-  std::vector<uint32_t> rank_;         // at a root; only where components rank by column
-  std::vector<uint32_t> joined_to_;    // the parent at the union
-  std::vector<uint8_t> joined_level_;  // the level of the union; 0: none
-  std::vector<uint8_t> reach_;         // B of each run, then its l
-
-  Winner best_;
+      first_of_level_{};                         // into sorted_; level i ends where i - 1 begins
   std::array<Winner, levels + 1> winner_{};      // by level
-  std::array<bool, levels + 1> nested_{};        // O_i lies in O_{i-1}
   std::array<int64_t, levels + 1> pixels_of_{};  // pixels of exactly that level
+  Scratch<uint8_t> tenths_;                      // B of each node, then its l
+  int64_t row_taken_ = 0;
+  int64_t run_taken_ = 0;
+  std::vector<uint8_t> row_;
 };
 
 }  // namespace muster

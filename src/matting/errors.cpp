@@ -1,9 +1,9 @@
 #include <muster/base/check.h>
 #include <muster/matting/errors.h>
 
-#include "src/matting/connectivity_internal.h"
-#include "src/matting/gradient_internal.h"
+#include "src/matting/kernels_internal.h"
 #include "src/matting/values_internal.h"
+#include "src/matting/workspace_internal.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,12 +12,6 @@
 #include <vector>
 
 namespace muster {
-
-struct MattingWorkspace::Buffers {
-  Connectivity connectivity;
-  Gradient gradient;
-  std::vector<uint8_t> levels;  // one row
-};
 
 MattingWorkspace::MattingWorkspace() : buffers_{std::make_unique<Buffers>()} {}
 MattingWorkspace::~MattingWorkspace() = default;
@@ -28,6 +22,7 @@ namespace {
 
 constexpr int64_t most_pixels = int64_t{1} << 30;
 
+/// Says where a value lies that is not in [0, 1].
 template <typename T>
 void check_values(const Picture<T>& picture, std::string_view what) {
   for (int64_t y = 0; y < picture.height; ++y) {
@@ -60,71 +55,6 @@ void check_pictures(const Picture<T>& prediction, const Picture<T>& truth,
   check(prediction.width <= most_pixels / prediction.height, ErrorKind::data,
         "a picture of {}x{} pixels (width x height) has more than {} pixels", prediction.width,
         prediction.height, most_pixels);
-  if constexpr (!std::is_integral_v<T>) {
-    check_values(prediction, "the prediction");
-    check_values(truth, "the truth");
-  }
-}
-
-/// Sums over one region: of integers exact, of doubles in the order of the pixels.
-template <typename T>
-struct RegionSums {
-  using Sum = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
-
-  int64_t n = 0;
-  Sum sad = 0;
-  Sum sse = 0;
-  Sum conn = 0;
-
-  void operator+=(const RegionSums& other) {
-    n += other.n;
-    sad += other.sad;
-    sse += other.sse;
-    conn += other.conn;
-  }
-};
-
-template <typename T>
-struct Sums {
-  RegionSums<T> unknown;
-  RegionSums<T> all;
-};
-
-/// How many of the ten thresholds both mattes reach.
-template <typename T>
-void levels_of_row(const T* prediction, const T* truth, int64_t width, uint8_t* levels) {
-  const auto least = thresholds<T>();
-  for (int64_t x = 0; x < width; ++x) {
-    const T both = std::min(prediction[x], truth[x]);
-    uint8_t level = 0;
-    for (const T threshold : least) {
-      level += both >= threshold ? 1 : 0;
-    }
-    levels[x] = level;
-  }
-}
-
-template <typename T>
-Sums<T> sums_of_row(const T* prediction, const T* truth, const uint8_t* trimap,
-                    const uint8_t* tenths, int64_t width) {
-  using Sum = typename RegionSums<T>::Sum;
-  Sums<T> row;
-  row.all.n = width;
-  for (int64_t x = 0; x < width; ++x) {
-    const Sum difference = std::abs(Sum{prediction[x]} - Sum{truth[x]});
-    const Sum square = difference * difference;
-    const Sum conn = std::abs(distance(prediction[x], tenths[x]) - distance(truth[x], tenths[x]));
-    row.all.sad += difference;
-    row.all.sse += square;
-    row.all.conn += conn;
-    if (trimap != nullptr && is_unknown(trimap[x])) {
-      row.unknown.n += 1;
-      row.unknown.sad += difference;
-      row.unknown.sse += square;
-      row.unknown.conn += conn;
-    }
-  }
-  return row;
 }
 
 template <typename T>
@@ -132,24 +62,25 @@ Sums<T> value_sums(const Picture<T>& prediction, const Picture<T>& truth,
                    const std::optional<Picture8>& trimap, MattingProfile profile,
                    MattingWorkspace::Buffers& buffers) {
   const int64_t width = prediction.width;
+  const auto& kernels = buffers.kernels->rows<T>();
   auto& connectivity = buffers.connectivity;
-  buffers.levels.resize(static_cast<size_t>(width));
-  uint8_t* levels = buffers.levels.data();
-
-  connectivity.begin(width, prediction.height);
+  connectivity.begin(width, prediction.height, profile, *buffers.kernels);
   for (int64_t y = 0; y < prediction.height; ++y) {
-    levels_of_row(prediction.row(y), truth.row(y), width, levels);
-    connectivity.add_row(levels);
+    const bool valid =
+        kernels.levels(prediction.row(y), truth.row(y), width, connectivity.row_to_fill());
+    if (!valid) {
+      check_values(prediction, "the prediction");
+      check_values(truth, "the truth");
+    }
+    connectivity.add_row();
   }
-  connectivity.solve(profile);
+  connectivity.solve();
 
   Sums<T> sums;
   for (int64_t y = 0; y < prediction.height; ++y) {
-    connectivity.take_row(levels);
-    const auto row = sums_of_row(prediction.row(y), truth.row(y), trimap ? trimap->row(y) : nullptr,
-                                 levels, width);
-    sums.unknown += row.unknown;
-    sums.all += row.all;
+    const uint8_t* tenths = connectivity.take_row();
+    kernels.add_sums(prediction.row(y), truth.row(y), trimap ? trimap->row(y) : nullptr, tenths,
+                     width, sums);
   }
   return sums;
 }
@@ -179,7 +110,8 @@ MattingErrors errors_of(const Picture<T>& prediction, const Picture<T>& truth,
   check_pictures(prediction, truth, trimap);
   auto& buffers = workspace.buffers();
   const auto sums = value_sums(prediction, truth, trimap, options.profile, buffers);
-  const auto grad = buffers.gradient.sums(prediction, truth, trimap, options.profile);
+  const auto grad =
+      buffers.gradient.sums(prediction, truth, trimap, options.profile, *buffers.kernels);
   MattingErrors errors{.all = region_errors(sums.all, grad.all, options.profile)};
   if (trimap) {
     errors.unknown = region_errors(sums.unknown, grad.unknown, options.profile);

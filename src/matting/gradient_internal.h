@@ -2,6 +2,8 @@
 
 #include <muster/matting/errors.h>
 
+#include "src/matting/kernels_internal.h"
+
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -14,38 +16,38 @@ struct GradientSums {
   double all = 0.0;
 };
 
-/// The gradient filters of two pictures in one sweep over rows. Separable: each row is smoothed and
-/// derived along x into a ring of rows, and the rows of the ring are derived and smoothed along y.
-/// Derivatives add up differences of values at equal distances, so that flat areas give exactly 0.
+/// The gradient filters of two pictures in one sweep. Separable: each row is smoothed and derived
+/// along x into a ring of rows, and the rows of the ring are derived and smoothed along y. The
+/// picture is taken in strips of columns whose rings fit the first cache. Rows of a strip are left
+/// out where both pictures are equal, or flat, as far as the filter reaches: they add exactly 0.
 class Gradient {
  public:
   /// Without a trimap the sum over the unknown region is 0.
   template <typename T>
   GradientSums sums(const Picture<T>& prediction, const Picture<T>& truth,
-                    const std::optional<Picture8>& trimap, MattingProfile profile);
+                    const std::optional<Picture8>& trimap, MattingProfile profile,
+                    const Kernels& kernels);
 
  private:
-  /// One picture's buffers. Rows are padded to whole blocks.
+  /// One picture's rows of a strip. A ring holds each row twice, one turn apart, so that the rows
+  /// around one lie in a line.
   struct Side {
-    std::vector<double> padded;   // one row of values with its borders
+    std::vector<double> values;   // one row with what the filter reaches on both sides
     std::vector<double> smooth;   // ring of rows, smoothed along x
     std::vector<double> derived;  // ring of rows, derived along x
   };
   template <typename T>
   struct Source;
-  template <typename Filter>
-  struct Window;
+  template <typename Filter, typename T>
+  class Strip;
 
   template <typename Filter, typename T>
   GradientSums sweep(const Source<T>& prediction, const Source<T>& truth,
-                     const std::optional<Picture8>& trimap);
-  template <typename Filter, typename T>
-  void filter_row(const Source<T>& source, int64_t y, Side& side) const;
+                     const std::optional<Picture8>& trimap, const Kernels& kernels,
+                     const StripKernels& filter);
 
   Side prediction_;
   Side truth_;
-  std::vector<double> weights_;  // 1 where a row is unknown, else 0
-  int64_t pitch_ = 0;            // values of a padded row, without borders
 };
 
 }  // namespace muster

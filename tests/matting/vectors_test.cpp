@@ -87,19 +87,19 @@ TEST(MattingVectors, GiveTheirLevelMapInEveryProfile) {
     for (const auto& [profile, value] : profiles) {
       SCOPED_TRACE(testing::Message() << name << ' ' << profile);
       Connectivity connectivity;
-      connectivity.begin(width, prediction.height);
+      connectivity.begin(width, prediction.height, value, best_kernels());
       for (int64_t y = 0; y < prediction.height; ++y) {
-        std::vector<uint8_t> levels;
+        uint8_t* levels = connectivity.row_to_fill();
         for (int64_t i = y * width; i < (y + 1) * width; ++i) {
-          levels.push_back(
-              static_cast<uint8_t>(std::min(prediction.values[i], truth.values[i]) * 10 / 255));
+          *levels++ =
+              static_cast<uint8_t>(std::min(prediction.values[i], truth.values[i]) * 10 / 255);
         }
-        connectivity.add_row(levels.data());
+        connectivity.add_row();
       }
-      connectivity.solve(value);
+      connectivity.solve();
       std::vector<uint8_t> tenths(prediction.values.size());
       for (int64_t y = 0; y < prediction.height; ++y) {
-        connectivity.take_row(tenths.data() + y * width);
+        std::copy_n(connectivity.take_row(), width, tenths.begin() + y * width);
       }
       EXPECT_EQ(tenths, grid(vector.at("l_times_10").at(profile)).values);
     }

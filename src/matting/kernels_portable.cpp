@@ -1,0 +1,43 @@
+#include "src/matting/all_kernels_internal.h"
+
+#include <bit>
+#include <cmath>
+
+namespace muster {
+
+namespace {
+
+struct PortableSimd {
+  [[gnu::always_inline]] static uint32_t mask(const Bytes32& lanes) {
+    static_assert(std::endian::native == std::endian::little);
+    uint32_t bits = 0;
+    for (int i = 0; i < 4; ++i) {
+      uint64_t eight = 0;
+      __builtin_memcpy(&eight, reinterpret_cast<const uint8_t*>(&lanes) + 8 * i, 8);
+      // The product moves the lowest bit of each byte to the top byte.
+      const uint64_t gathered = (eight & 0x0101010101010101U) * 0x0102040810204080U >> 56U;
+      bits |= static_cast<uint32_t>(gathered) << (8 * i);
+    }
+    return bits;
+  }
+
+  [[gnu::always_inline]] static void square_root(Doubles4& values) {
+    for (int lane = 0; lane < 4; ++lane) {
+      values[lane] = std::sqrt(values[lane]);
+    }
+  }
+};
+
+}  // namespace
+
+const Kernels& portable_kernels() {
+  static const Kernels kernels = make_kernels<PortableSimd>();
+  return kernels;
+}
+
+const Kernels& best_kernels() {
+  const Kernels* avx2 = avx2_kernels();
+  return avx2 != nullptr ? *avx2 : portable_kernels();
+}
+
+}  // namespace muster

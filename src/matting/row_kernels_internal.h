@@ -1,0 +1,326 @@
+#pragma once
+
+#include "src/matting/kernels_internal.h"
+#include "src/matting/simd_internal.h"
+
+#include <cstddef>
+
+// RowKernels for a policy. Rows are taken in blocks of 32 values; what is left over is copied into
+// a block of zeros, which adds nothing.
+
+namespace muster {
+
+template <typename T>
+constexpr int lanes_of = 32 / static_cast<int>(sizeof(T));
+
+template <typename T>
+using MaskOf =
+    std::conditional_t<sizeof(T) == 1, int8_t,
+                       std::conditional_t<sizeof(T) == 2, int16_t,
+                                          std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>>;
+
+constexpr int64_t row_block = 32;
+
+/// The levels of a block; `valid` loses the lanes that are not in [0, 1].
+template <typename T>
+[[gnu::always_inline]] inline void levels_of_block(const T* prediction, const T* truth,
+                                                   uint8_t* levels,
+                                                   Vector<MaskOf<T>, lanes_of<T>>& valid) {
+  constexpr auto at_least = thresholds<T>();
+  for (int64_t x = 0; x < row_block; x += lanes_of<T>) {
+    Vector<T, lanes_of<T>> p;
+    Vector<T, lanes_of<T>> t;
+    load(p, prediction + x);
+    load(t, truth + x);
+    if constexpr (!std::is_integral_v<T>) {
+      valid &= (p >= T{0}) & (p <= T{1}) & (t >= T{0}) & (t <= T{1});
+    }
+    const auto both = p < t ? p : t;
+    Vector<MaskOf<T>, lanes_of<T>> level{};
+    for (const T least : at_least.least) {
+      level -= both >= least;
+    }
+    store(levels + x, __builtin_convertvector(level, Vector<uint8_t, lanes_of<T>>));
+  }
+}
+
+template <typename Simd, typename T>
+bool levels_of_row(const T* prediction, const T* truth, int64_t width, uint8_t* levels) {
+  Vector<MaskOf<T>, lanes_of<T>> valid{};
+  valid = valid == valid;
+  int64_t x = 0;
+  for (; x + row_block <= width; x += row_block) {
+    levels_of_block(prediction + x, truth + x, levels + x, valid);
+  }
+  if (x < width) {
+    T ends[2][row_block] = {};
+    __builtin_memcpy(ends[0], prediction + x, static_cast<size_t>(width - x) * sizeof(T));
+    __builtin_memcpy(ends[1], truth + x, static_cast<size_t>(width - x) * sizeof(T));
+    levels_of_block(ends[0], ends[1], levels + x, valid);
+  }
+  MaskOf<T> all = -1;
+  for (int lane = 0; lane < lanes_of<T>; ++lane) {
+    all &= valid[lane];
+  }
+  return all != 0;
+}
+
+/// Sums over pixels of integers, by lane. 4096 groups of eight fit.
+template <typename T>
+struct IntegerLanes {
+  static constexpr int step = 8;
+  using Lanes = Vector<int32_t, step>;
+  using Totals = Vector<uint32_t, step>;
+  struct Region {
+    Totals sad{};
+    Totals square_low{};  // the low and the high 16 bits of each square
+    Totals square_high{};
+    Totals conn{};
+
+    [[gnu::always_inline]] void add(const Lanes& difference, const Lanes& distance,
+                                    const Lanes& mask) {
+      const auto square = (Totals)difference * (Totals)difference & (Totals)mask;
+      sad += (Totals)(difference & mask);
+      square_low += square & 0xffff;
+      square_high += square >> 16;
+      conn += (Totals)(distance & mask);
+    }
+
+    [[gnu::always_inline]] void flush(RegionSums<T>& sums) {
+      for (int lane = 0; lane < step; ++lane) {
+        sums.sad += sad[lane];
+        sums.sse += (int64_t{square_high[lane]} << 16) + square_low[lane];
+        sums.conn += conn[lane];
+      }
+      *this = {};
+    }
+  };
+
+  Region all;
+  Region unknown;
+
+  /// Ten times the distance above l, or 0 where it is not kept; full scale is 10 * `full`.
+  [[gnu::always_inline]] static void keep(const Lanes& value, const Lanes& level, Lanes& kept) {
+    constexpr int32_t full = full_scale<T>();
+    const Lanes above = 10 * value - full * level;
+    kept = above & (2 * above >= 3 * full);
+  }
+
+  [[gnu::always_inline]] void add(const T* prediction, const T* truth, const uint8_t* tenths,
+                                  const uint8_t* region, bool any_unknown) {
+    Vector<T, step> values;
+    load(values, prediction);
+    const Lanes p = __builtin_convertvector(values, Lanes);
+    load(values, truth);
+    const Lanes t = __builtin_convertvector(values, Lanes);
+    Vector<uint8_t, step> bytes;
+    load(bytes, tenths);
+    const Lanes level = __builtin_convertvector(bytes, Lanes);
+    Lanes kept_p;
+    Lanes kept_t;
+    keep(p, level, kept_p);
+    keep(t, level, kept_t);
+    const Lanes difference = p > t ? p - t : t - p;
+    const Lanes distance = kept_p > kept_t ? kept_p - kept_t : kept_t - kept_p;
+    all.add(difference, distance, Lanes{} - 1);
+    if (any_unknown) {
+      Vector<int8_t, step> mask;
+      load(mask, region);
+      unknown.add(difference, distance, __builtin_convertvector(mask, Lanes));
+    }
+  }
+};
+
+/// The same in double.
+template <typename T>
+struct DoubleLanes {
+  static constexpr int step = 4;
+  using Masks = Vector<int64_t, step>;
+  struct Region {
+    Doubles4 sad{};
+    Doubles4 sse{};
+    Doubles4 conn{};
+
+    [[gnu::always_inline]] void add(const Doubles4& difference, const Doubles4& distance,
+                                    const Masks& mask) {
+      sad += (Doubles4)((Masks)difference & mask);
+      sse += (Doubles4)((Masks)(difference * difference) & mask);
+      conn += (Doubles4)((Masks)distance & mask);
+    }
+
+    [[gnu::always_inline]] void flush(RegionSums<T>& sums) {
+      sums.sad += (sad[0] + sad[2]) + (sad[1] + sad[3]);
+      sums.sse += (sse[0] + sse[2]) + (sse[1] + sse[3]);
+      sums.conn += (conn[0] + conn[2]) + (conn[1] + conn[3]);
+      *this = {};
+    }
+  };
+
+  Region all;
+  Region unknown;
+
+  [[gnu::always_inline]] static void keep(const Doubles4& value, const Doubles4& level,
+                                          Doubles4& kept) {
+    const Doubles4 above = value - level;
+    kept = (Doubles4)((Masks)above & (above >= 0.15));
+  }
+
+  [[gnu::always_inline]] void add(const T* prediction, const T* truth, const uint8_t* tenths,
+                                  const uint8_t* region, bool any_unknown) {
+    Vector<T, step> values;
+    load(values, prediction);
+    const Doubles4 p = __builtin_convertvector(values, Doubles4);
+    load(values, truth);
+    const Doubles4 t = __builtin_convertvector(values, Doubles4);
+    Vector<uint8_t, step> bytes;
+    load(bytes, tenths);
+    const auto level =
+        __builtin_convertvector(__builtin_convertvector(bytes, Vector<int32_t, step>), Doubles4) /
+        10.0;
+    Doubles4 kept_p;
+    Doubles4 kept_t;
+    keep(p, level, kept_p);
+    keep(t, level, kept_t);
+    const Doubles4 difference = p > t ? p - t : t - p;
+    const Doubles4 distance = kept_p > kept_t ? kept_p - kept_t : kept_t - kept_p;
+    all.add(difference, distance, Masks{} - 1);
+    if (any_unknown) {
+      Vector<int8_t, step> mask;
+      load(mask, region);
+      unknown.add(difference, distance, __builtin_convertvector(mask, Masks));
+    }
+  }
+};
+
+template <typename T>
+using LanesOf = std::conditional_t<std::is_integral_v<T>, IntegerLanes<T>, DoubleLanes<T>>;
+
+/// Whether a block's values are the same bits in both rows.
+template <typename Simd, typename T>
+[[gnu::always_inline]] inline bool equal_block(const T* prediction, const T* truth) {
+  const auto* p = reinterpret_cast<const uint8_t*>(prediction);
+  const auto* t = reinterpret_cast<const uint8_t*>(truth);
+  Bytes32 differ{};
+  for (size_t i = 0; i < sizeof(T); ++i) {
+    Bytes32 one;
+    Bytes32 two;
+    load(one, p + 32 * i);
+    load(two, t + 32 * i);
+    differ |= one ^ two;
+  }
+  return Simd::mask((Bytes32)(differ == 0)) == ~uint32_t{0};
+}
+
+/// 255 where the trimap is unknown, else 0. Gives those lanes as bits.
+template <typename Simd>
+[[gnu::always_inline]] inline uint32_t unknown_of_block(const uint8_t* trimap, uint8_t* region) {
+  Bytes32 values;
+  load(values, trimap);
+  const auto unknown = (Bytes32)((Bytes32)(values - first_unknown) < unknown_values);
+  store(region, unknown);
+  return Simd::mask(unknown);
+}
+
+template <typename Simd, typename T>
+[[gnu::always_inline]] inline void add_sums_of_block(const T* prediction, const T* truth,
+                                                     const uint8_t* trimap, const uint8_t* tenths,
+                                                     LanesOf<T>& lanes, int64_t& n_unknown) {
+  uint8_t region[row_block];
+  uint32_t unknown = 0;
+  if (trimap != nullptr) {
+    unknown = unknown_of_block<Simd>(trimap, region);
+    n_unknown += __builtin_popcount(unknown);
+  }
+  if (equal_block<Simd>(prediction, truth)) {
+    return;
+  }
+  for (int64_t x = 0; x < row_block; x += LanesOf<T>::step) {
+    lanes.add(prediction + x, truth + x, tenths + x, region + x, unknown != 0);
+  }
+}
+
+template <typename Simd, typename T>
+void add_sums_of_row(const T* prediction, const T* truth, const uint8_t* trimap,
+                     const uint8_t* tenths, int64_t width, Sums<T>& sums) {
+  constexpr int64_t flush_after = 1024 * row_block;
+  LanesOf<T> lanes;
+  int64_t x = 0;
+  for (; x + row_block <= width; x += row_block) {
+    add_sums_of_block<Simd>(prediction + x, truth + x, trimap != nullptr ? trimap + x : nullptr,
+                            tenths + x, lanes, sums.unknown.n);
+    if (x % flush_after == flush_after - row_block) {
+      lanes.all.flush(sums.all);
+      lanes.unknown.flush(sums.unknown);
+    }
+  }
+  if (x < width) {
+    const auto left = static_cast<size_t>(width - x);
+    T ends[2][row_block] = {};
+    uint8_t end_of_trimap[row_block] = {};
+    __builtin_memcpy(ends[0], prediction + x, left * sizeof(T));
+    __builtin_memcpy(ends[1], truth + x, left * sizeof(T));
+    if (trimap != nullptr) {
+      __builtin_memcpy(end_of_trimap, trimap + x, left);
+    }
+    add_sums_of_block<Simd>(ends[0], ends[1], trimap != nullptr ? end_of_trimap : nullptr,
+                            tenths + x, lanes, sums.unknown.n);
+  }
+  lanes.all.flush(sums.all);
+  lanes.unknown.flush(sums.unknown);
+  sums.all.n += width;
+}
+
+template <typename Simd, typename T>
+void row_to_double(const T* values, int64_t width, double* out) {
+  using Between = std::conditional_t<std::is_integral_v<T>, int32_t, T>;
+  int64_t x = 0;
+  for (; x + 8 <= width; x += 8) {
+    Vector<T, 8> lanes;
+    load(lanes, values + x);
+    Vector<Between, 8> wide = __builtin_convertvector(lanes, Vector<Between, 8>);
+    for (int half = 0; half < 8; half += 4) {
+      Vector<Between, 4> part;
+      load(part, reinterpret_cast<const Between*>(&wide) + half);
+      store(out + x + half, __builtin_convertvector(part, Doubles4));
+    }
+  }
+  for (; x < width; ++x) {
+    out[x] = static_cast<double>(values[x]);
+  }
+}
+
+template <typename Simd, typename T>
+void widen_range_by_row(const T* values, int64_t width, T& low, T& high) {
+  using Lanes = Vector<T, lanes_of<T>>;
+  Lanes lows;
+  Lanes highs;
+  fill(lows, low);
+  fill(highs, high);
+  int64_t x = 0;
+  for (; x + lanes_of<T> <= width; x += lanes_of<T>) {
+    Lanes lanes;
+    load(lanes, values + x);
+    lows = lanes < lows ? lanes : lows;
+    highs = lanes > highs ? lanes : highs;
+  }
+  const auto widen = [&](T least, T most) {
+    low = least < low ? least : low;
+    high = most > high ? most : high;
+  };
+  for (int lane = 0; lane < lanes_of<T>; ++lane) {
+    widen(lows[lane], highs[lane]);
+  }
+  for (; x < width; ++x) {
+    widen(values[x], values[x]);
+  }
+}
+
+template <typename Simd, typename T>
+RowKernels<T> make_row_kernels() {
+  return {.levels = levels_of_row<Simd, T>,
+          .add_sums = add_sums_of_row<Simd, T>,
+          .to_double = row_to_double<Simd, T>,
+          .widen_range = widen_range_by_row<Simd, T>};
+}
+
+}  // namespace muster

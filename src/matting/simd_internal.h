@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+
+// Vectors of a fixed count of lanes, in the compiler's own vector language: one source gives the
+// same operations in the same order for every instruction set, and so the same bits. What has no
+// operator is asked of a policy `Simd`:
+//   static uint32_t mask(const Bytes32&)   bit i: lane i is 255 (lanes are 0 or 255)
+//   static void square_root(Doubles4&)
+// Everything is inlined: a function that was compiled for one instruction set must not be taken by
+// the linker where another is meant. The kernels use nothing of the standard library for this
+// reason.
+
+namespace muster {
+
+template <typename T, int lanes>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(sizeof(T) * lanes)));
+};
+template <typename T, int lanes>
+using Vector = typename VectorOf<T, lanes>::type;
+
+using Bytes32 = Vector<uint8_t, 32>;
+using Doubles4 = Vector<double, 4>;
+
+template <typename V>
+[[gnu::always_inline]] inline void load(V& vector, const void* from) {
+  __builtin_memcpy(&vector, from, sizeof(V));
+}
+
+template <typename V>
+[[gnu::always_inline]] inline void store(void* to, const V& vector) {
+  __builtin_memcpy(to, &vector, sizeof(V));
+}
+
+template <typename V, typename T>
+[[gnu::always_inline]] inline void fill(V& vector, T value) {
+  vector = V{} + value;
+}
+
+}  // namespace muster
