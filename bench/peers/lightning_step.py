@@ -3,7 +3,7 @@
 
 usage: lightning_step.py FOLDER [BLOCKS]    prints one JSON object: microseconds a step of each block
 
-As bench/fit_step.cpp does it: blocks of 500 steps, and after each of Lightning's one of the plain loop, which reads a
+In blocks, as bench/fit_step.cpp does it (here of 500 steps): after each of Lightning's one of the plain loop, which reads a
 loader of the same kind (samples of 64 numbers, batches of 8, shuffled, loaded in the loop's own process).
 """
 
