@@ -90,8 +90,11 @@ std::unique_ptr<matting::Matting> model_of(const ModelOptions& model, muster::Cl
   muster::check(model.name == "unet", "model.name: expected unet or guided_filter, found {}",
                 model.name);
   const auto steps = cli.trainer().estimated_stepping_batches(*data.train_dataloader);
+  muster::check(steps.has_value() || cli.command() != "fit",
+                "the schedule of the rate needs the number of steps: give --trainer.max_epochs or "
+                "--trainer.max_steps");
   return std::make_unique<matting::TrainedMatting>(matting::TrainingOptions{
-      .lr = model.lr, .weight_decay = model.weight_decay, .steps = steps.value_or(10'000)});
+      .lr = model.lr, .weight_decay = model.weight_decay, .steps = steps.value_or(1)});
 }
 
 }  // namespace

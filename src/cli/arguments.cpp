@@ -218,7 +218,8 @@ Value section_of(const Invocation& invocation, const std::string& name, const Va
 TrainerOptions trainer_options(const Invocation& invocation) {
   TrainerOptions options = invocation.trainer_defaults;
   const Value given = section_of(invocation, "trainer", to_value(options));
-  if (given.find("max_steps") != nullptr) {
+  const Value* steps = given.find("max_steps");
+  if (steps != nullptr && steps->is_int() && steps->as_int() >= 0) {
     options.max_epochs.reset();  // a program's default does not bound the steps that are asked for
   }
   update_from_value(options, given, "trainer");

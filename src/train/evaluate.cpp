@@ -1,4 +1,5 @@
 #include "evaluate_internal.h"
+#include "module_internal.h"
 #include "seed_internal.h"
 #include "step_state_internal.h"
 #include "sync_internal.h"
@@ -113,6 +114,10 @@ EpochResult evaluate(Pass& pass, Loop& loop) {
   }
   if (is_own_stage) {
     pass.setup(step);
+    convert(pass.module(), loop.options.precision);
+    if (!loop.ckpt_path.empty()) {
+      load_weights(pass.module(), loop.ckpt_path);
+    }
   }
   pass.start(step);
   for (const auto& callback : callbacks_of(loop)) {

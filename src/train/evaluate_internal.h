@@ -34,6 +34,8 @@ struct Loop {
   Phase& phase;
   int64_t epoch = 0;
   int64_t global_step = 0;
+  /// Of a stage of its own: weights to be loaded; "": none.
+  std::string ckpt_path{};
   /// Of the validations within a training: not null.
   Training* training = nullptr;
   /// Batches of the sanity check before a training; less than 0: this is none.

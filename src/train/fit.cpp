@@ -3,6 +3,7 @@
 #include "evaluate_internal.h"
 #include "fit_log_internal.h"
 #include "fit_steps_internal.h"
+#include "module_internal.h"
 #include "seed_internal.h"
 #include "training_state_internal.h"
 
@@ -11,6 +12,7 @@
 #include <muster/train/trainer.h>
 
 #include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/anomaly_mode.h>
 
 #include <array>
 #include <chrono>
@@ -61,7 +63,7 @@ class Fit {
       begin_epoch();
       while (training_->position.batches_done < steps_.batches() && !is_finished()) {
         take_step();
-        if (training_->position.validation_due) {
+        if (training_->position.validation_due && !told_to_stop_) {
           validate();
         }
       }
@@ -82,6 +84,7 @@ class Fit {
     log_.hook(before, training_ ? training_->position : Position{},
               [&](Step& step) { (pass_.module().*hook)(step); });
   }
+  void load(const std::string& ckpt_path, bool resumes);
   void sanity_check();
   Loop evaluation();
   [[nodiscard]] bool is_finished() const;
@@ -98,6 +101,7 @@ class Fit {
   std::optional<Clock::time_point> deadline_;
   std::optional<TrainingState> training_{};
   bool stopped_ = false;
+  bool told_to_stop_ = false;  ///< by a signal: there is little time
   bool saved_on_signal_ = false;
 };
 
@@ -111,13 +115,10 @@ bool Fit::is_finished() const {
 void Fit::begin(const std::string& ckpt_path) {
   context_.group.begin_section("fit", 0);
   hook(true, &ModuleBase::setup);
+  convert(pass_.module(), context_.options.precision);
   training_.emplace(pass_.module(), context_);
   const bool resumes = !ckpt_path.empty() && !std::filesystem::is_regular_file(ckpt_path);
-  if (resumes) {
-    training_->load(ckpt_path);
-  } else if (!ckpt_path.empty()) {
-    load_weights(pass_.module(), ckpt_path);
-  }
+  load(ckpt_path, resumes);
   hook(true, &ModuleBase::on_fit_start);
   for (const auto& callback : context_.callbacks) {
     callback->on_start(steps_.progress(*training_));
@@ -134,6 +135,22 @@ void Fit::begin(const std::string& ckpt_path) {
   }
   context_.group.begin_section("fit", at.epoch);
   hook(true, &ModuleBase::on_train_start);
+}
+
+void Fit::load(const std::string& ckpt_path, bool resumes) {
+  training_->epoch_contents = Value::Dict{{"seed", context_.options.seed},
+                                          {"batches", steps_.batches()},
+                                          {"samples_in_the_first", pass_.samples_in(0)}};
+  if (!resumes) {
+    if (!ckpt_path.empty()) {
+      load_weights(pass_.module(), ckpt_path);
+    }
+    return;
+  }
+  training_->load(ckpt_path);
+  if (context_.writer != nullptr) {
+    context_.writer->continue_training(training_->latest(true));
+  }
 }
 
 Loop Fit::evaluation() {
@@ -181,10 +198,14 @@ void Fit::take_step() {
   if (signal != 0 && signal != SIGUSR1) {
     training_->stop(format("SIG{} came", sigabbrev_np(signal)));
   }
-  const bool wants_save = signal == SIGUSR1 && !std::exchange(saved_on_signal_, true);
+  const bool is_told_to_stop = signal != 0 && signal != SIGUSR1;
+  // A stop that goes with a wish to save is a signal's.
+  const bool wants_save =
+      is_told_to_stop || (signal == SIGUSR1 && !std::exchange(saved_on_signal_, true));
   const AgreedFlags agreed = steps_.step(*training_, wants_save);
   stopped_ = stopped_ || agreed.stop;
-  if (agreed.save) {
+  told_to_stop_ = agreed.stop && agreed.save;
+  if (agreed.save && !agreed.stop) {
     const Position& at = training_->position;
     training_->save({.name = format("epoch={}-step={}", at.epoch, at.global_step)});
   }
@@ -209,13 +230,14 @@ void Fit::validate() {
   }
   agree_on_stop();
   context_.group.begin_section("fit", training.position.epoch);
+  context_.phase.stage = Stage::fit;
 }
 
 void Fit::end_epoch() {
   TrainingState& training = *training_;
   Position& at = training.position;
   hook(false, &ModuleBase::on_train_epoch_end);
-  at.epoch_ended = at.batches_done >= steps_.batches();
+  at.epoch_ended = at.batches_done >= steps_.batches() && !at.validation_due;
   const Report report = log_.end_epoch(training);
   if (at.epoch_ended) {
     training.step_schedulers(SchedulerConfig::Interval::epoch, at.epoch + 1);
@@ -250,11 +272,12 @@ FitResult Fit::end() {
                  training_->stop_reason.value_or("another rank was told to").c_str());
   }
   const int mine = stop_signal();
-  const std::array<int64_t, 1> signal{mine == SIGUSR1 ? 0 : mine};
+  const std::array<int64_t, 1> signal{stopped_ && mine != SIGUSR1 ? mine : 0};
   Report report{
       .stage = std::string{to_string(Stage::fit)}, .epoch = at.epoch, .step = at.global_step};
-  report.metrics = training_->latest();
+  report.metrics = training_->latest(false);
   return {.report = std::move(report),
+          .last_epoch = training_->last_epoch,
           .stop_signal = static_cast<int>(context_.group.all_reduce(signal, ReduceOp::max)[0])};
 }
 
@@ -263,6 +286,8 @@ FitResult Fit::end() {
 FitResult fit(TrainPass& pass, Pass* validation, const std::string& ckpt_path, FitContext context) {
   const c10::AutoGradMode gradients{true};
   const GeneratorGuard generator;
+  std::optional<torch::autograd::DetectAnomalyGuard> anomalies;
+  if (context.options.detect_anomaly) anomalies.emplace();
   return Fit{pass, validation, context}.run(ckpt_path);
 }
 

@@ -30,6 +30,7 @@ struct FitContext {
 struct FitResult {
   /// The latest value of each name that training or validation reported, equal on every rank.
   Report report{};
+  int64_t last_epoch = 0;  ///< of the last step
   /// The signal on some rank that ended the training; 0: none. Equal on every rank.
   int stop_signal = 0;
 };

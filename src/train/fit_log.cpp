@@ -4,6 +4,8 @@
 #include "seed_internal.h"
 #include "sync_internal.h"
 
+#include <muster/base/check.h>
+
 namespace muster {
 
 FitLog::FitLog(FitContext& context, const std::vector<std::pair<std::string, Metric*>>& metrics)
@@ -42,6 +44,7 @@ EpochResult FitLog::sync(TrainingState& training, Ledger& ledger,
     table.stage = result.report.stage;
   }
   for (const auto& [name, value] : training.take_logged()) {
+    check(!result.report.get(name), "a callback and the module both log {}", name);
     result.report.metrics.emplace_back(name, value);
   }
   training.update(result.report);

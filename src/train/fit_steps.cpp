@@ -19,6 +19,22 @@ namespace {
 /// batches gather; only then does backward begin, which waits for all ranks on other terms.
 enum UnevenPlace : int64_t { backward_place = 1, batch_end_place = 2, row_place = 3 };
 
+/// No batch has a number so low: what hooks of a step draw is their own.
+constexpr int64_t seed_of_step = -1000;
+
+/// The one number of a loss. On the CPU it is there to be read: through the dispatcher it would
+/// cost a small training more than all of the loop around it.
+double value_of(const at::Tensor& loss) {
+  const bool plain = loss.is_cpu() && loss.has_storage() && !loss.is_neg();
+  if (plain && loss.scalar_type() == at::kFloat) {
+    return *loss.const_data_ptr<float>();
+  }
+  if (plain && loss.scalar_type() == at::kDouble) {
+    return *loss.const_data_ptr<double>();
+  }
+  return loss.item<double>();
+}
+
 }  // namespace
 
 FitSteps::FitSteps(TrainPass& pass, bool validates, FitContext& context, StepState& state)
@@ -29,6 +45,9 @@ FitSteps::FitSteps(TrainPass& pass, bool validates, FitContext& context, StepSta
       batches_{context.options.limit_train_batches.of(pass.batches(), "limit_train_batches")} {}
 
 void FitSteps::begin_epoch(const Position& at) {
+  if (at.batches_done >= batches_) {
+    return;  // resumed after the epoch's last step
+  }
   const TrainerOptions& options = context_.options;
   const bool overfits = options.overfit_batches.value() != BatchLimit{0.0}.value();
   context_.phase.part = Phase::Part::load;
@@ -92,6 +111,7 @@ AgreedFlags FitSteps::step(TrainingState& training, bool wants_save) {
 
   at.batches_done = plan.end;
   state_.global_step = ++at.global_step;
+  training.last_epoch = at.epoch;
   at.validation_due = is_validation_due(at, plan);
   if (loss_.defined()) {
     if (plan.uneven) {
@@ -131,7 +151,7 @@ AgreedFlags FitSteps::forward_backward(TrainingState& training, const Plan& plan
       loss = training_step(training.position, k);
       const auto samples = static_cast<int64_t>(pass_.indices().size());
       state_.ledger.add_samples(samples);
-      const double value = loss.item<double>();
+      const double value = value_of(loss);
       flags.samples += samples;
       flags.loss_sum += value * static_cast<double>(samples);
       if (!std::isfinite(value)) {
@@ -147,7 +167,7 @@ AgreedFlags FitSteps::forward_backward(TrainingState& training, const Plan& plan
       const auto scaled = training.scaler() != nullptr ? training.scaler()->scale(loss) : loss;
       agreed = ddp.backward(scaled, static_cast<int64_t>(pass_.indices().size()), plan.samples,
                             last, flags);
-      loss_ = loss.detach();
+      loss_ = loss.tensor_data();
       if (!last) {
         end_batch();
       }
@@ -208,12 +228,15 @@ void FitSteps::refuse(const Position& at) {
 void FitSteps::update_parameters(TrainingState& training, bool skip) {
   const TrainerOptions& options = context_.options;
   if (GradScaler* scaler = training.scaler()) {
-    const bool overflow = scaler->unscale(training.trained());
+    const bool overflow = scaler->unscale(training.optimized());
     scaler->update(overflow);
     skip = skip || overflow;
   }
   auto& optimizer = training.optimizer();
   if (!skip) {
+    // What a hook draws here must not depend on which batches this rank had.
+    const Position& at = training.position;
+    seed_for(options.seed, Stage::fit, at.epoch, seed_of_step - at.batches_done);
     for (const auto& callback : context_.callbacks) {
       callback->on_before_optimizer_step(progress(training));
     }
@@ -221,14 +244,14 @@ void FitSteps::update_parameters(TrainingState& training, bool skip) {
     pass_.module().on_before_optimizer_step(optimizer, step);
     if (options.gradient_clip_val) {
       if (options.gradient_clip_algorithm == ClipAlgorithm::norm) {
-        clip_grad_norm(training.trained(), *options.gradient_clip_val);
+        clip_grad_norm(training.optimized(), *options.gradient_clip_val);
       } else {
-        clip_grad_value(training.trained(), *options.gradient_clip_val);
+        clip_grad_value(training.optimized(), *options.gradient_clip_val);
       }
     }
     optimizer.step();
   }
-  optimizer.zero_grad();
+  training.zero_grad();
   training.step_schedulers(SchedulerConfig::Interval::step, training.position.global_step + 1);
 }
 

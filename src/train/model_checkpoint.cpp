@@ -246,6 +246,9 @@ void ModelCheckpoint::on_epoch_end(const Progress& progress, const Report& repor
     state.validated = true;
     return;
   }
+  if (progress.done < progress.batches) {
+    return;  // cut short: `on_end` saves what there is
+  }
   if (!monitor.empty() && state.validated) {
     check_reported(*progress.training, monitor, "ModelCheckpoint");
   }

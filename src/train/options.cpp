@@ -95,6 +95,8 @@ double parse_time(std::string_view text, std::string_view name) {
               number >= 0,
           "{}: expected days, hours, minutes and seconds such as \"00:12:00:00\", found \"{}\"",
           name, text);
+    constexpr int64_t most = 10'000'000;  // far beyond any training, and within a clock's range
+    check(number <= most, "{}: {} is too large a number in {}", name, number, text);
     total += static_cast<double>(number) * seconds[i];
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }

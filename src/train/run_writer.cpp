@@ -204,6 +204,11 @@ void RunWriter::log_training(EpochResult& result) {
   training_.images.insert(training_.images.end(), result.images.begin(), result.images.end());
 }
 
+void RunWriter::continue_training(
+    std::vector<std::pair<std::string, std::optional<double>>> latest) {
+  training_.report.metrics = std::move(latest);
+}
+
 void RunWriter::publish_training(int64_t epochs, int64_t steps) {
   training_.report.epoch = epochs;
   training_.report.step = steps;

@@ -29,6 +29,8 @@ class RunWriter {
   void publish(EpochResult& result);
   /// Gives the loggers what training logged, and keeps it for `publish_training`.
   void log_training(EpochResult& result);
+  /// Of a training that goes on: the values that it had reported.
+  void continue_training(std::vector<std::pair<std::string, std::optional<double>>> latest);
   /// Writes the training so far into results.json, and the report now and then.
   void publish_training(int64_t epochs, int64_t steps);
   /// Builds the report, and removes images that results.json does not name any more.

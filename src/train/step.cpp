@@ -145,9 +145,8 @@ struct Targets {
   bool epoch = false;
 
   Targets(std::string_view name, const LogOptions& options, const StepState& state) {
-    check(!options.on_step.value_or(false) || state.row != nullptr,
-          "log(\"{}\", on_step) is for training; in validate, test and predict a value is the "
-          "epoch's",
+    check(!options.on_step.value_or(false) || state.in_step,
+          "log(\"{}\", on_step) is for the training of a batch; elsewhere a value is the epoch's",
           name);
     const bool on_step = options.on_step.value_or(state.in_step);
     epoch = options.on_epoch.value_or(!on_step);

@@ -78,19 +78,21 @@ EpochResult sync_epoch(Group& group, const Ledger& mine,
   for (const auto& [name, metric] : metrics) {
     states.emplace_back(metric->state());
   }
-  const std::string payload = to_bytes(Value::List{mine.state(), std::move(states)});
-  std::vector<Value> ranks;
-  for (const auto& contribution : group.all_gather(payload)) {
-    ranks.push_back(from_bytes(contribution.bytes));
-    const size_t found = ranks.back().as_list().at(1).as_list().size();
-    check(found == metrics.size(), ErrorKind::mismatch,
-          "rank {} has {} registered metrics and rank {} has {}; register the same on every rank",
-          group.rank(), metrics.size(), contribution.rank, found);
-  }
-
   Ledger all;
-  for (const auto& rank : ranks) {
-    all.merge(rank.as_list().at(0).as_string());
+  std::vector<Value> ranks;
+  if (group.size() == 1) {  // a row of a training is too frequent to be packed for nobody
+    all = mine;
+    ranks.emplace_back(Value::List{"", std::move(states)});
+  } else {
+    const std::string payload = to_bytes(Value::List{mine.state(), std::move(states)});
+    for (const auto& contribution : group.all_gather(payload)) {
+      ranks.push_back(from_bytes(contribution.bytes));
+      const size_t found = ranks.back().as_list().at(1).as_list().size();
+      check(found == metrics.size(), ErrorKind::mismatch,
+            "rank {} has {} registered metrics and rank {} has {}; register the same on every rank",
+            group.rank(), metrics.size(), contribution.rank, found);
+      all.merge(ranks.back().as_list().at(0).as_string());
+    }
   }
   EpochResult result;
   result.report.samples = all.samples();

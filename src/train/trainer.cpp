@@ -68,8 +68,9 @@ void check_sizes(Group& group, const std::string& sizes) {
   }
 }
 
-bool saves_checkpoints(const std::shared_ptr<Callback>& callback) {
-  return dynamic_cast<const ModelCheckpoint*>(callback.get()) != nullptr;
+template <typename Kind>
+bool is(const std::shared_ptr<Callback>& callback) {
+  return dynamic_cast<const Kind*>(callback.get()) != nullptr;
 }
 
 /// The user's callbacks and those that come by themselves; ModelCheckpoint last, so that it saves
@@ -77,15 +78,17 @@ bool saves_checkpoints(const std::shared_ptr<Callback>& callback) {
 std::vector<std::shared_ptr<Callback>> callbacks_of_fit(
     std::vector<std::shared_ptr<Callback>> callbacks, const TrainerOptions& options, int rank) {
   if (!options.enable_checkpointing) {
-    std::erase_if(callbacks, saves_checkpoints);
-  } else if (std::none_of(callbacks.begin(), callbacks.end(), saves_checkpoints)) {
+    std::erase_if(callbacks, is<ModelCheckpoint>);
+  } else if (std::none_of(callbacks.begin(), callbacks.end(), is<ModelCheckpoint>)) {
     callbacks.push_back(std::make_shared<ModelCheckpoint>());
   }
-  if (options.enable_model_summary && rank == 0) {
+  if (rank != 0 || !options.enable_model_summary) {
+    std::erase_if(callbacks, is<ModelSummary>);
+  } else if (std::none_of(callbacks.begin(), callbacks.end(), is<ModelSummary>)) {
     callbacks.push_back(std::make_shared<ModelSummary>());
   }
   std::stable_partition(callbacks.begin(), callbacks.end(),
-                        [](const auto& callback) { return !saves_checkpoints(callback); });
+                        [](const auto& callback) { return !is<ModelCheckpoint>(callback); });
   return callbacks;
 }
 
@@ -206,9 +209,7 @@ std::optional<int64_t> Trainer::estimated_steps(int64_t batches) const {
 Report Trainer::evaluate(Pass& pass, const std::string& ckpt_path) {
   return run_stage(pass.stage(), sizes_of(pass), [&] {
     State& state = *state_;
-    convert(pass.module(), state.options.precision);
     if (!ckpt_path.empty()) {
-      load_weights(pass.module(), ckpt_path);
       state.moment = checkpoint_moment(ckpt_path).value_or(CheckpointMoment{});
     }
     Loop loop{.options = state.options,
@@ -217,7 +218,8 @@ Report Trainer::evaluate(Pass& pass, const std::string& ckpt_path) {
               .callbacks = state.callbacks,
               .phase = state.phase,
               .epoch = state.moment.epoch,
-              .global_step = state.moment.global_step};
+              .global_step = state.moment.global_step,
+              .ckpt_path = ckpt_path};
     EpochResult result = muster::evaluate(pass, loop);
     end_epoch(pass, loop, result.report);
     state.phase.part = Phase::Part::publish;
@@ -233,7 +235,6 @@ Report Trainer::fit(TrainPass& pass, Pass* validation, const std::string& ckpt_p
                             (validation != nullptr ? "; validation " + sizes_of(*validation) : "");
   return run_stage(Stage::fit, sizes, [&] {
     State& state = *state_;
-    convert(pass.module(), state.options.precision);
     auto callbacks = callbacks_of_fit(state.callbacks, state.options, state.group.rank());
     FitResult result = muster::fit(pass, validation, ckpt_path,
                                    {.options = state.options,
@@ -242,7 +243,7 @@ Report Trainer::fit(TrainPass& pass, Pass* validation, const std::string& ckpt_p
                                     .callbacks = callbacks,
                                     .phase = state.phase,
                                     .writer = state.writer ? &*state.writer : nullptr});
-    state.moment = {.global_step = result.report.step, .epoch = result.report.epoch};
+    state.moment = {.global_step = result.report.step, .epoch = result.last_epoch};
     state.stop_signal = result.stop_signal;
     return std::move(result.report);
   });

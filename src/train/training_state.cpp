@@ -1,6 +1,7 @@
 #include "training_state_internal.h"
 
 #include "module_internal.h"
+#include "names_internal.h"
 
 #include <muster/base/check.h>
 #include <muster/io/checkpoint_folder.h>
@@ -20,15 +21,47 @@ namespace {
 
 constexpr const char* state_file = "state.safetensors";
 
-std::vector<at::Tensor> trained_of(const NamedTensors& parameters) {
-  std::vector<at::Tensor> out;
-  std::set<const void*> seen;
+std::vector<at::Tensor> optimized_by(const torch::optim::Optimizer& optimizer,
+                                     const NamedTensors& parameters) {
+  std::set<const void*> known;
   for (const auto& [name, parameter] : parameters) {
-    if (parameter.requires_grad() && seen.insert(parameter.unsafeGetTensorImpl()).second) {
+    known.insert(parameter.unsafeGetTensorImpl());
+  }
+  std::vector<at::Tensor> out;
+  for (const auto& group : optimizer.param_groups()) {
+    for (const auto& parameter : group.params()) {
+      check(known.contains(parameter.unsafeGetTensorImpl()),
+            "configure_optimizers: a parameter of the optimizer is none of the module's, so that "
+            "its gradient would not be that of all ranks; register what holds it in the module");
       out.push_back(parameter);
     }
   }
   return out;
+}
+
+std::vector<at::Tensor> not_among(const std::vector<at::Tensor>& tensors,
+                                  const NamedTensors& parameters) {
+  std::vector<at::Tensor> out;
+  for (const auto& [name, parameter] : parameters) {
+    const auto same = [&, &parameter = parameter](const at::Tensor& t) {
+      return t.is_same(parameter);
+    };
+    if (parameter.requires_grad() && std::none_of(tensors.begin(), tensors.end(), same)) {
+      out.push_back(parameter);
+    }
+  }
+  return out;
+}
+
+/// What may be the name of a checkpoint, beside the links.
+void check_checkpoint_name(const std::string& name) {
+  constexpr std::string_view taken =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._=-";
+  check(!name.empty() && name.front() != '.' && name.size() <= 200 &&
+            name.find_first_not_of(taken) == std::string::npos && name != "last" && name != "best",
+        "a checkpoint cannot be called \"{}\": expected at most 200 of the characters "
+        "[A-Za-z0-9._=-], no dot in front, and neither last nor best",
+        name);
 }
 
 Optimizers optimizers_of(ModuleBase& module) {
@@ -80,8 +113,9 @@ TrainingState::TrainingState(ModuleBase& module, FitContext& context)
       context_{context},
       parameters_{parameters_of(module)},
       buffers_{buffers_of(module)},
-      trained_{trained_of(parameters_)},
       optimizers_{optimizers_of(module)},
+      optimized_{optimized_by(*optimizers_.optimizer, parameters_)},
+      others_{not_among(optimized_, parameters_)},
       ddp_{context.group,
            parameters_,
            buffers_,
@@ -91,23 +125,34 @@ TrainingState::TrainingState(ModuleBase& module, FitContext& context)
     scaler_.emplace();
   }
   check_keys(context.callbacks);
+  if (context.options.enable_checkpointing) {
+    static_cast<void>(optimizer_state(*optimizers_.optimizer));  // else an epoch would be lost
+  }
+}
+
+void TrainingState::zero_grad() {
+  optimizers_.optimizer->zero_grad();
+  for (auto& parameter : others_) {
+    parameter.mutable_grad().reset();
+  }
 }
 
 std::optional<double> TrainingState::metric(std::string_view name) const {
   const auto found = std::find_if(latest_.begin(), latest_.end(),
-                                  [&](const auto& item) { return item.first == name; });
-  return found == latest_.end() ? std::nullopt : found->second;
+                                  [&](const Latest& item) { return item.name == name; });
+  return found == latest_.end() ? std::nullopt : found->value;
 }
 
 std::vector<std::string> TrainingState::metric_names() const {
   std::vector<std::string> names;
-  for (const auto& [name, value] : latest_) {
-    names.push_back(name);
+  for (const auto& item : latest_) {
+    names.push_back(item.name);
   }
   return names;
 }
 
 void TrainingState::log(std::string_view name, double value) {
+  check_name("log", name);
   const auto found = std::find_if(logged_.begin(), logged_.end(),
                                   [&](const auto& item) { return item.first == name; });
   if (found != logged_.end()) {
@@ -128,16 +173,29 @@ void TrainingState::stop(std::string_view reason) {
 }
 
 void TrainingState::update(const Report& report) {
+  const bool of_training = report.stage == to_string(Stage::fit);
   for (const auto& [name, value] : report.metrics) {
     const auto found =
         std::find_if(latest_.begin(), latest_.end(),
-                     [&, key = name](const auto& item) { return item.first == key; });
-    if (found != latest_.end()) {
-      found->second = value;
+                     [&, &key = name](const Latest& item) { return item.name == key; });
+    if (found == latest_.end()) {
+      latest_.push_back({.name = name, .value = value, .of_training = of_training});
     } else {
-      latest_.emplace_back(name, value);
+      found->value = value ? value : found->value;
+      found->of_training = found->of_training || of_training;
     }
   }
+}
+
+std::vector<std::pair<std::string, std::optional<double>>> TrainingState::latest(
+    bool of_training_alone) const {
+  std::vector<std::pair<std::string, std::optional<double>>> out;
+  for (const auto& item : latest_) {
+    if (item.of_training || !of_training_alone) {
+      out.emplace_back(item.name, item.value);
+    }
+  }
+  return out;
 }
 
 void TrainingState::step_schedulers(SchedulerConfig::Interval interval, int64_t count) {
@@ -164,6 +222,8 @@ void TrainingState::step_schedulers(SchedulerConfig::Interval interval, int64_t 
 Value TrainingState::state() const {
   Value state = Value::Dict{};
   state["epoch"] = position.epoch;
+  state["last_epoch"] = last_epoch;
+  state["epoch_contents"] = epoch_contents;
   state["global_step"] = position.global_step;
   state["batches_done"] = position.batches_done;
   state["validation_due"] = position.validation_due;
@@ -182,9 +242,11 @@ Value TrainingState::state() const {
     }
   }
   state["callbacks"] = std::move(callbacks);
-  Value latest = Value::Dict{};
-  for (const auto& [name, value] : latest_) {
-    latest[name] = value ? Value{*value} : Value{};
+  Value::List latest;
+  for (const auto& item : latest_) {
+    latest.emplace_back(Value::Dict{{"name", item.name},
+                                    {"value", item.value ? Value{*item.value} : Value{}},
+                                    {"of_training", item.of_training}});
   }
   state["metrics"] = std::move(latest);
   state["module"] = module_.on_save_checkpoint();
@@ -192,6 +254,7 @@ Value TrainingState::state() const {
 }
 
 void TrainingState::save(const SaveRequest& request) {
+  check_checkpoint_name(request.name);
   if (context_.writer == nullptr) {
     return;
   }
@@ -203,7 +266,7 @@ void TrainingState::save(const SaveRequest& request) {
   const fs::path folder = fs::path{context_.options.run_dir} / "checkpoints";
   const fs::path target = folder / (request.name + ".ckpt");
   write_checkpoint(target, {.global_step = position.global_step,
-                            .epoch = position.epoch,
+                            .epoch = last_epoch,
                             .model = std::move(model),
                             .files = {{state_file, value_file_bytes(state())}}});
   point_to_checkpoint(folder / "last.ckpt", target);
@@ -213,6 +276,21 @@ void TrainingState::save(const SaveRequest& request) {
   for (const auto& name : request.remove) {
     remove_checkpoint(folder / (name + ".ckpt"));
   }
+}
+
+void TrainingState::check_goes_on(const Value& saved, const std::string& path) const {
+  if (position.epoch_ended || position.batches_done == 0) {
+    return;
+  }
+  check(identical(saved, epoch_contents), ErrorKind::data,
+        "{} was written within an epoch of {}, and this training's is of {}: go on with the same, "
+        "or from the end of an epoch",
+        path, to_json(saved), to_json(epoch_contents));
+  const bool is_all = position.batches_done >= at(epoch_contents, "batches").as_int();
+  check(is_all || position.batches_done % context_.group.size() == 0,
+        "{} was written after {} batches of an epoch, which {} ranks cannot go on from together: "
+        "go on with the number of ranks that it was trained on, or from the end of an epoch",
+        path, position.batches_done, context_.group.size());
 }
 
 void TrainingState::load(const std::string& path) {
@@ -230,6 +308,8 @@ void TrainingState::load(const std::string& path) {
               .batches_done = at(saved, "batches_done").as_int(),
               .validation_due = at(saved, "validation_due").as_bool(),
               .epoch_ended = at(saved, "epoch_ended").as_bool()};
+  last_epoch = at(saved, "last_epoch").as_int();
+  check_goes_on(at(saved, "epoch_contents"), path);
   load_optimizer_state(*optimizers_.optimizer, at(saved, "optimizer"));
   const auto& schedulers = at(saved, "lr_schedulers").as_list();
   check(schedulers.size() == optimizers_.schedulers.size(), ErrorKind::data,
@@ -247,8 +327,11 @@ void TrainingState::load(const std::string& path) {
       callback->load_state(*own);
     }
   }
-  for (const auto& [name, value] : at(saved, "metrics").as_dict()) {
-    latest_.emplace_back(name, value.is_null() ? std::nullopt : std::optional{value.as_double()});
+  for (const auto& item : at(saved, "metrics").as_list()) {
+    const Value& value = at(item, "value");
+    latest_.push_back({.name = at(item, "name").as_string(),
+                       .value = value.is_null() ? std::nullopt : std::optional{value.as_double()},
+                       .of_training = at(item, "of_training").as_bool()});
   }
   module_.on_load_checkpoint(at(saved, "module"));
 }

@@ -47,18 +47,20 @@ class TrainingState final : public Training {
   void stop(std::string_view reason) override;
   void save(const SaveRequest& request) override;
 
-  /// Parameters that require a gradient, each once.
-  [[nodiscard]] const std::vector<at::Tensor>& trained() const { return trained_; }
+  /// The optimizer's parameters.
+  [[nodiscard]] const std::vector<at::Tensor>& optimized() const { return optimized_; }
+  /// Forgets all gradients, those too of parameters that the optimizer does not know.
+  void zero_grad();
   [[nodiscard]] Ddp& ddp() { return ddp_; }
   /// Of 16-mixed; else null.
   [[nodiscard]] GradScaler* scaler() { return scaler_ ? &*scaler_ : nullptr; }
 
-  /// Takes over the values of a report as the latest ones.
+  /// Takes over the values of a report as the latest ones; one without a value leaves the last.
   void update(const Report& report);
-  /// The latest value of each name, in the order in which they came.
-  [[nodiscard]] const std::vector<std::pair<std::string, std::optional<double>>>& latest() const {
-    return latest_;
-  }
+  /// The latest value of each name, in the order in which they came; of the names that training
+  /// itself has reported, or of all.
+  [[nodiscard]] std::vector<std::pair<std::string, std::optional<double>>> latest(
+      bool of_training_alone) const;
   /// Values that callbacks want in the next row; forgets them.
   std::vector<std::pair<std::string, double>> take_logged();
   /// Those schedulers go a step on that are due after the `count`-th interval.
@@ -68,22 +70,34 @@ class TrainingState final : public Training {
   void load(const std::string& path);
 
   Position position{};
+  /// Of the last step that was taken.
+  int64_t last_epoch = 0;
+  /// What an epoch is made of: a training goes on within an epoch of the same alone.
+  Value epoch_contents{};
   bool logging_step = false;
   /// Set when this rank wants to stop: why.
   std::optional<std::string> stop_reason{};
 
  private:
   [[nodiscard]] Value state() const;
+  /// A checkpoint within an epoch needs the rest of that epoch.
+  void check_goes_on(const Value& saved, const std::string& path) const;
 
   ModuleBase& module_;
   FitContext& context_;
   NamedTensors parameters_;
   NamedTensors buffers_;
-  std::vector<at::Tensor> trained_;
   Optimizers optimizers_;
+  std::vector<at::Tensor> optimized_;
+  std::vector<at::Tensor> others_;  // require a gradient, and are none of the optimizer's
   Ddp ddp_;
   std::optional<GradScaler> scaler_{};
-  std::vector<std::pair<std::string, std::optional<double>>> latest_{};
+  struct Latest {
+    std::string name{};
+    std::optional<double> value{};
+    bool of_training = false;
+  };
+  std::vector<Latest> latest_{};
   std::vector<std::pair<std::string, double>> logged_{};
 };
 

@@ -2,6 +2,7 @@
 
 #include "fit_fixture.h"
 
+#include <muster/base/format.h>
 #include <muster/io/checkpoint_folder.h>
 #include <muster/train/early_stopping.h>
 #include <muster/train/ema.h>
@@ -46,7 +47,7 @@ TEST_F(CheckpointTest, ATrainingThatWasStoppedAndResumedEndsWithTheSameBits) {
     Plan whole = checkpointed("whole", ranks);
     whole.options.max_epochs = 4;
     const auto expected = parameters_after(whole);
-    // At an epoch's end, in the middle of one, and right after an epoch's last step.
+    // At an epoch's end, in the middle of one, and before an epoch's last step.
     const int64_t in_epoch = (11 + ranks - 1) / ranks;
     for (const int64_t stop_after : {2 * in_epoch, in_epoch + 2, in_epoch - 1}) {
       Plan first = checkpointed("parts", ranks);
@@ -90,6 +91,96 @@ TEST_F(CheckpointTest, OnlyTheBestAndTheNewestStayWhereCheckpointsAreMadeWithinV
     kept.insert(fs::canonical(entry.path()));
   }
   EXPECT_LE(kept.size(), 2);
+}
+
+TEST_F(CheckpointTest, ACheckpointBeforeAnEpochsValidationGoesOnWithThatValidation) {
+  for (const int ranks : {1, 2}) {
+    const int64_t in_epoch = (11 + ranks - 1) / ranks;
+    Plan p = checkpointed("due", ranks);
+    p.options.max_epochs = 3;
+    p.add_callbacks = [&](Trainer& trainer) {
+      trainer.add_callback(std::make_shared<ModelCheckpoint>(
+          ModelCheckpointOptions{.every_n_train_steps = in_epoch}));
+    };
+    const at::Tensor expected = parameters_after(p);
+    p.ckpt_path = checkpoint("due", format("epoch=0-step={}", in_epoch)).string();
+    std::vector<int64_t> validated;
+    std::mutex mutex;
+    p.set = [&](Regression& module, Recorder& recorder) {
+      set_adam(module, recorder);
+      recorder.then = [&](const std::string& event, const Progress& at) {
+        const std::lock_guard lock{mutex};
+        if (event == "validate.epoch_end") validated.push_back(at.global_step);
+      };
+    };
+    EXPECT_TRUE(parameters_after(p).equal(expected));
+    std::sort(validated.begin(), validated.end());
+    EXPECT_EQ(validated.front(), in_epoch);
+    EXPECT_EQ(validated.size(), static_cast<size_t>(3 * ranks));
+  }
+}
+
+TEST_F(CheckpointTest, TheRestOfAnEpochNeedsTheSameEpoch) {
+  Plan first = checkpointed("within");
+  first.options.max_steps = 3;
+  parameters_after(first);
+  const auto refuses = [&](ErrorKind kind, const std::vector<std::string>& parts,
+                           const std::function<void(Plan&)>& set) {
+    Plan p = checkpointed("within");
+    p.ckpt_path = checkpoint("within", "last").string();
+    set(p);
+    expect_error(kind, parts, [&] { fit(p, [](const Run&) {}); });
+  };
+  refuses(ErrorKind::data, {"\"seed\": 0", "\"seed\": 4"}, [](Plan& p) { p.options.seed = 4; });
+  refuses(ErrorKind::data, {"11", "8"}, [](Plan& p) { p.batch_size = 3; });
+  refuses(ErrorKind::usage, {"after 3 batches", "2 ranks"}, [](Plan& p) { p.ranks = 2; });
+}
+
+TEST_F(CheckpointTest, AModuleKeepsWhatItWantsInACheckpoint) {
+  class Counting : public Regression {
+   public:
+    int64_t steps = 0;
+    at::Tensor training_step(const Batch& batch, Step& step) override {
+      ++steps;
+      return Regression::training_step(batch, step);
+    }
+    Value on_save_checkpoint() override { return Value::Dict{{"steps", steps}}; }
+    void on_load_checkpoint(const Value& saved) override { steps = saved.find("steps")->as_int(); }
+  };
+  const Loader<Point> train{points(22), {.batch_size = 2}};
+  TrainerOptions options = checkpointed("counting").options;
+  {
+    Counting module;
+    Trainer{options, Group::self()}.fit(module, train);
+  }
+  options.max_epochs = 3;
+  Counting module;
+  Trainer{options, Group::self()}.fit(module, train, {}, checkpoint("counting", "last").string());
+  EXPECT_EQ(module.steps, 33);
+}
+
+TEST_F(CheckpointTest, NamesOfCheckpointsStayInTheirFolder) {
+  for (const auto* name : {"", "../x", "a/b", "last", "best", ".hidden", "a b"}) {
+    Plan p = checkpointed("names");
+    p.set = [name](Regression&, Recorder& recorder) {
+      recorder.then = [name](const std::string& event, const Progress& at) {
+        if (event == "fit.batch_end") at.training->save({.name = name});
+      };
+    };
+    expect_error(ErrorKind::usage, {"cannot be called"}, [&] { fit(p, [](const Run&) {}); });
+  }
+}
+
+TEST_F(CheckpointTest, AResumedTrainingKeepsTheValuesThatItHadReported) {
+  parameters_after(checkpointed("values"));
+  Plan p = checkpointed("values");
+  p.ckpt_path = checkpoint("values", "last").string();
+  fit(p, [](const Run& run) {
+    EXPECT_EQ(run.report.step, 22);
+    EXPECT_TRUE(run.report.get("train/loss").has_value());
+  });
+  const std::string json = file("values/results.json");
+  EXPECT_LT(json.find("train/loss"), json.find("\"epochs\": 2"));
 }
 
 TEST_F(CheckpointTest, AveragedWeightsAreInTheModelTheCheckpointAndTheValidationAndResume) {
@@ -203,6 +294,11 @@ TEST_F(CheckpointTest, AValidationKnowsTheStepOfItsWeights) {
   fit(p, [&](const Run& run) {
     const Report after_fit = run.trainer.validate(run.module, val);
     EXPECT_EQ(after_fit.step, 22);
+    EXPECT_EQ(after_fit.epoch, 1);
+    const auto of_last =
+        run.trainer.validate(run.module, val, checkpoint("moment", "last").string());
+    EXPECT_EQ(of_last.step, 22);
+    EXPECT_EQ(of_last.epoch, 1);
   });
   Trainer trainer{p.options, Group::self()};
   Regression module;

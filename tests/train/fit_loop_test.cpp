@@ -197,6 +197,97 @@ TEST_F(FitTest, LimitsBoundEpochsStepsAndBatches) {
   });
 }
 
+TEST_F(FitTest, ATrainingEndsWhenItsTimeIsUpOnAllRanksAtOneStep) {
+  for (const int ranks : {1, 2}) {
+    Plan p = plan("time", ranks);
+    p.options.max_epochs.reset();
+    p.options.max_time = "00:00:00:01";
+    std::vector<int64_t> steps;
+    fit(p, [&](const Run& run) { steps.push_back(run.report.step); });
+    EXPECT_GT(steps[0], 0);
+    EXPECT_EQ(steps, std::vector<int64_t>(static_cast<size_t>(ranks), steps[0]));
+  }
+}
+
+TEST_F(FitTest, TheSanityCheckTakesAsManyBatchesAsItIsTold) {
+  for (const auto& [batches, expected] :
+       std::vector<std::pair<int64_t, int64_t>>{{0, 0}, {2, 2}, {100, 5}, {-1, 5}}) {
+    Plan p = plan("sanity");
+    p.val = 9;
+    p.options.max_epochs = 0;
+    p.options.num_sanity_val_steps = batches;
+    int64_t seen = 0;
+    p.set = [&](Regression& module, Recorder&) {
+      module.in_validation = [&](Step& step) {
+        ++seen;
+        EXPECT_EQ(step.stage(), Stage::validate);
+      };
+    };
+    fit(p, [](const Run& run) { EXPECT_FALSE(run.report.get("val/loss").has_value()); });
+    EXPECT_EQ(seen, expected) << batches;
+  }
+}
+
+TEST_F(FitTest, SchedulersGoOnOnceInTheirFrequency) {
+  Plan p = plan("schedule");
+  p.options.max_epochs = 6;
+  std::vector<double> rates;
+  p.set = [&](Regression& module, Recorder& recorder) {
+    module.optimizers = [](Regression& m) {
+      auto sgd = std::make_shared<torch::optim::SGD>(m.parameters(), 1.0);
+      return Optimizers{
+          .optimizer = sgd,
+          .schedulers = {{.scheduler = exponential_lr(*sgd, {.gamma = 0.5}), .frequency = 2}}};
+    };
+    recorder.then = [&](const std::string& event, const Progress& at) {
+      if (event == "fit.epoch_start") {
+        rates.push_back(at.training->optimizer().param_groups()[0].options().get_lr());
+      }
+    };
+  };
+  fit(p, [](const Run&) {});
+  EXPECT_EQ(rates, (std::vector<double>{1.0, 1.0, 0.5, 0.5, 0.25, 0.25}));
+}
+
+TEST_F(FitTest, TheStepsOfATrainingAreKnownBeforehand) {
+  const Loader<Point> train{points(22), {.batch_size = 2}};
+  const auto steps = [&](const std::function<void(TrainerOptions&)>& set) {
+    TrainerOptions options = plan("steps").options;
+    set(options);
+    return Trainer{options, Group::self()}.estimated_stepping_batches(train);
+  };
+  EXPECT_EQ(steps([](auto&) {}), 22);
+  EXPECT_EQ(steps([](auto& o) { o.accumulate_grad_batches = 4; }), 6);
+  EXPECT_EQ(steps([](auto& o) { o.limit_train_batches = 3; }), 6);
+  EXPECT_EQ(steps([](auto& o) { o.max_steps = 5; }), 5);
+  EXPECT_EQ(steps([](auto& o) { o.max_epochs = -1; }), std::nullopt);
+}
+
+TEST_F(FitTest, AFailureAfterAValidationWithinAnEpochIsToldAsOneOfTraining) {
+  Plan p = plan("phase");
+  p.val = 3;
+  p.options.val_check_interval = 5;
+  const Loader<Point> train{points(p.train), {.batch_size = p.batch_size}};
+  const Loader<Point> val{points(p.val)};
+  Trainer trainer{p.options, Group::self()};
+  Regression module;
+  module.change_loss = [](const at::Tensor& loss, const Regression::Batch& batch, Step&) {
+    check(batch.batch_idx() != 7, "on purpose");
+    return loss;
+  };
+  expect_error(ErrorKind::usage, {"on purpose"}, [&] { trainer.fit(module, train, val); });
+  EXPECT_EQ(trainer.phase(), "fit, epoch 0, step 7, batch 7");
+}
+
+TEST_F(FitTest, ValuesOfStepsAreForHooksOfSteps) {
+  Plan p = plan("on_step");
+  p.val = 3;
+  p.set = [](Regression& module, Recorder&) {
+    module.in_validation = [](Step& step) { step.log("x", 1.0, {.on_step = true}); };
+  };
+  expect_error(ErrorKind::usage, {"log(\"x\", on_step)"}, [&] { fit(p, [](const Run&) {}); });
+}
+
 TEST_F(FitTest, OverfittingSeesTheSameFirstBatchesEachEpochWithoutShuffling) {
   Plan p = plan("overfit");
   p.options.overfit_batches = 2;

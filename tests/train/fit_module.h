@@ -68,6 +68,7 @@ class Regression : public Module<Point> {
   };
   /// Changes the loss of a batch.
   std::function<at::Tensor(const at::Tensor&, const Batch&, Step&)> change_loss{};
+  std::function<void(Step&)> in_validation{};
 
   at::Tensor forward(const at::Tensor& x) {
     return at::linear(at::tanh(at::linear(x, a_weight_, a_bias_)), b_weight_, b_bias_);
@@ -79,6 +80,7 @@ class Regression : public Module<Point> {
     return loss;
   }
   void validation_step(const Batch& batch, Step& step) override {
+    if (in_validation) in_validation(step);
     step.log("val/loss", at::mse_loss(forward(batch.stack(&Point::x)), batch.stack(&Point::y)));
   }
   Optimizers configure_optimizers() override { return optimizers(*this); }

@@ -6,6 +6,8 @@
 #include <muster/base/json_writer.h>
 #include <muster/io/safetensors.h>
 
+#include <ATen/ops/full.h>
+
 #include <mutex>
 #include <sstream>
 #include <tuple>
@@ -247,6 +249,35 @@ TEST_F(FitTest, GathersInHooksOfBatchesListTheRanksThatHaveABatch) {
       EXPECT_EQ(static_cast<int64_t>(count), std::min<int64_t>(ranks, 11 - first)) << batch;
     }
   }
+}
+
+TEST_F(FitTest, ParametersThatTheOptimizerDoesNotKnowKeepTheirValuesAndNoGradients) {
+  Plan p = plan("part", 2);
+  p.options.gradient_clip_val = 0.5;
+  const auto last_bias = [](Regression& module) {
+    return Optimizers{.optimizer = std::make_shared<torch::optim::SGD>(
+                          std::vector<at::Tensor>{module.parameters().back()}, 0.05)};
+  };
+  p.set = [&](Regression& module, Recorder& recorder) {
+    module.optimizers = last_bias;
+    recorder.then = [&module](const std::string& event, const Progress&) {
+      if (event != "fit.batch_end") return;
+      for (const auto& parameter : module.parameters()) EXPECT_FALSE(parameter.grad().defined());
+    };
+  };
+  const at::Tensor before = Regression{}.flat();
+  const at::Tensor after = parameters_after(p);
+  const int64_t last = before.numel() - 1;
+  EXPECT_TRUE(after.slice(0, 0, last).equal(before.slice(0, 0, last)));
+  EXPECT_GT(difference(after, before), 0.01);  // not held back by the others' gradients
+
+  p.set = [](Regression& module, Recorder&) {
+    module.optimizers = [](Regression&) {
+      return Optimizers{.optimizer = std::make_shared<torch::optim::SGD>(
+                            std::vector<at::Tensor>{at::full({1}, 1.0).requires_grad_()}, 0.05)};
+    };
+  };
+  expect_error(ErrorKind::usage, {"none of the module's"}, [&] { fit(p, [](const Run&) {}); });
 }
 
 TEST_F(FitTest, ALossThatIsNoNumberOrNeedsNoParameterIsAnErrorThatSaysSo) {

@@ -23,7 +23,7 @@ struct LogOptions {
   /// How the values become one.
   ReduceFx reduce_fx = ReduceFx::mean;
   /// In training: the value of the step, of all ranks, in a row every `log_every_n_steps`. By
-  /// default in hooks of batches. Elsewhere an Error of kind `usage`.
+  /// default in hooks of batches and steps. True elsewhere is an Error of kind `usage`.
   std::optional<bool> on_step{};
   /// The value of the epoch. By default where it is not the step's; with both the names get the
   /// endings _step and _epoch.
