@@ -2,7 +2,6 @@
 #include "yaml_internal.h"
 
 #include <muster/base/check.h>
-#include <muster/base/files.h>
 #include <muster/base/json_writer.h>
 #include <muster/cli/cli.h>
 #include <muster/proc/rank_env.h>
@@ -91,11 +90,7 @@ Trainer& Cli::trainer() {
   if (state.trainer == nullptr) {
     resolve_without_options();
     state.trainer = std::make_unique<Trainer>(state.options);
-    state.trainer->log_hyperparameters(state.resolved);
-    if (state.trainer->group().rank() == 0) {
-      write_file_atomically(std::filesystem::path{state.options.run_dir} / "config.yaml",
-                            to_yaml(state.resolved));
-    }
+    state.trainer->log_hyperparameters(state.resolved, to_yaml(state.resolved));
   }
   return *state.trainer;
 }

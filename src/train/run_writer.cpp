@@ -82,10 +82,11 @@ void remove_ours(const fs::path& folder, const Ours& ours) {
 RunWriter::RunWriter(const TrainerOptions& options)
     : options_{options}, run_dir_{options.run_dir} {}
 
-void RunWriter::log_hyperparameters(const Value& config) {
+void RunWriter::log_hyperparameters(const Value& config, const std::string& yaml) {
   check(!opened_ && !config_.is_dict(),
         "log_hyperparameters comes before the first stage and at most once");
   config_ = config;
+  config_yaml_ = yaml;
 }
 
 void RunWriter::begin_stage(Stage stage, int world_size) {
@@ -96,6 +97,9 @@ void RunWriter::begin_stage(Stage stage, int world_size) {
   remove_ours(run_dir_ / "spool", is_spooled);
   if (stage == Stage::predict) {
     remove_ours(run_dir_ / "predictions", is_prediction);
+  }
+  if (!config_yaml_.empty()) {
+    write_file_atomically(run_dir_ / "config.yaml", config_yaml_);
   }
   write_file_atomically(run_dir_ / "environment.json", environment_json(world_size));
   open_loggers();

@@ -20,7 +20,7 @@ class RunWriter {
  public:
   explicit RunWriter(const TrainerOptions& options);
 
-  void log_hyperparameters(const Value& config);
+  void log_hyperparameters(const Value& config, const std::string& yaml);
   /// Makes the folder ready for a stage: keeps other commands out of it until the stage ends,
   /// removes the spool of a command that failed, and old predictions before new ones.
   void begin_stage(Stage stage, int world_size);
@@ -51,6 +51,7 @@ class RunWriter {
   TrainerOptions options_;
   std::filesystem::path run_dir_;
   Value config_;
+  std::string config_yaml_;
   std::vector<std::unique_ptr<Logger>> loggers_;
   /// Of a training: the latest value of each name, and all images.
   EpochResult training_{};

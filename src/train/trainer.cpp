@@ -143,9 +143,9 @@ void Trainer::close(int exit_code) noexcept {
   }
 }
 
-void Trainer::log_hyperparameters(const Value& config) {
+void Trainer::log_hyperparameters(const Value& config, const std::string& yaml) {
   if (state_->writer) {
-    state_->writer->log_hyperparameters(config);
+    state_->writer->log_hyperparameters(config, yaml);
   }
 }
 

@@ -116,8 +116,8 @@ class Module : public ModuleBase {
   virtual at::Tensor training_step(const Batch& /*batch*/, Step& /*step*/) {
     missing("training_step");
   }
-  /// After the optimizer step, where the batch is the last one of it on this rank; `loss` is what
-  /// training_step gave, without its graph.
+  /// After the optimizer step, where the batch is of the last round of that step, else after its
+  /// own backward; `loss` is what training_step gave, without its graph.
   virtual void on_train_batch_end(const at::Tensor& /*loss*/, const Batch& /*batch*/,
                                   Step& /*step*/) {}
 
