@@ -6,13 +6,17 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/engine.h>
+#include <torch/csrc/autograd/utils/lambda_post_hook.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/logger.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <tuple>
+#include <utility>
 
 namespace muster::detail {
 
@@ -44,13 +48,40 @@ class FixedReducer final : public c10d::Reducer {
     has_rebuilt_bucket_ = true;
   }
 
+  /// Has `then` called within a backward that synchronises, by the thread and at the moment in
+  /// which the last gradient has come, but for that of the last tensor.
+  void when_all_but_last(const std::function<void()>& then) {
+    for (size_t i = 0; i + 1 < grad_accumulators_.size(); ++i) {
+      const auto& accumulator = grad_accumulators_[i];
+      const auto hook = [this, then](const auto& outputs, const auto& /*inputs*/) {
+        if (is_turn_of_last()) then();
+        return outputs;
+      };
+      // The Reducer removes what is in this list.
+      hooks_.emplace_back(accumulator->add_post_hook(
+                              std::make_unique<torch::autograd::utils::LambdaPostHook>(hook)),
+                          accumulator);
+    }
+  }
+
+  void begin_backward(const std::vector<at::Tensor>& outputs) {
+    last_had_its_turn_ = false;
+    prepare_for_backward(outputs);
+  }
+
+ private:
+  /// Once a backward.
+  bool is_turn_of_last() {
+    const std::lock_guard lock{mutex_};
+    return expect_autograd_hooks_ && pending() == 1 && !std::exchange(last_had_its_turn_, true);
+  }
+
   /// Gradients that this backward still owes.
   [[nodiscard]] size_t pending() const {
     return std::accumulate(buckets_.begin(), buckets_.end(), size_t{0},
                            [](size_t sum, const Bucket& bucket) { return sum + bucket.pending; });
   }
 
- private:
   /// Gradients come in about the reverse order of the parameters; the notes, last in `tensors`,
   /// come after all of them.
   static std::vector<std::vector<size_t>> buckets_of(const std::vector<at::Tensor>& tensors,
@@ -65,6 +96,8 @@ class FixedReducer final : public c10d::Reducer {
     return std::get<0>(c10d::compute_bucket_assignment_by_size(
         arriving, limits, std::vector<bool>(tensors.size(), false), indices));
   }
+
+  bool last_had_its_turn_ = false;
 };
 
 /// What carries the notes: a leaf beside the parameters, of the type of one of them so that it
@@ -101,7 +134,10 @@ class C10dReducer final : public GradientReducer {
     names[tensors.size()] = "(notes of the ranks)";
     tensors.push_back(carrier_);
     reducer_ = std::make_shared<FixedReducer>(tensors, names, process_group_, options);
-    if (!options.find_unused_parameters) return;
+    if (!options.find_unused_parameters) {
+      reducer_->when_all_but_last([this] { send_within_backward(); });
+      return;
+    }
     // The Reducer goes to its logger without a look whether it has one.
     logger_ = std::make_shared<c10d::Logger>(reducer_);
     reducer_->set_logger(logger_);
@@ -127,15 +163,22 @@ class C10dReducer final : public GradientReducer {
   std::span<const double> reduce(const at::Tensor& loss, const at::Tensor& gradient,
                                  std::span<const double> notes) override {
     idle_ = false;
-    std::vector<size_t> unused;
+    mine_.assign(notes.begin(), notes.end());
+    sent_ = false;
+    has_unused_ = false;
     begin_backward(loss);
-    if (loss.defined()) {
-      loss.backward(gradient);
-      unused = find_unused(loss);
+    if (loss.defined()) backward(loss, gradient);
+    std::vector<size_t> unused;
+    if (loss.defined() && !sent_ && !options_.find_unused_parameters) {
+      unused = unreached(loss, parameters_);
+      has_unused_ = !unused.empty();
     }
     communicate([&] {
-      add_zeros(loss, unused);
-      carry(notes, !unused.empty());
+      if (!sent_) add_zeros(loss, unused);
+      if (!sent_) {
+        carrier_.mutable_grad().reset();
+        carrier_.backward(values_to_carry());
+      }
       reducer_->check_finalized();
     });
     const bool all_used = read_notes();
@@ -170,13 +213,30 @@ class C10dReducer final : public GradientReducer {
       outputs.push_back(carrier_output_);
       if (loss.defined()) outputs.push_back(loss);
     }
-    reducer_->prepare_for_backward(outputs);
+    reducer_->begin_backward(outputs);
   }
 
-  /// After the loss's backward only the carrier may be owed.
-  [[nodiscard]] std::vector<size_t> find_unused(const at::Tensor& loss) const {
-    if (options_.find_unused_parameters || reducer_->pending() == 1) return {};
-    return unreached(loss, parameters_);
+  void backward(const at::Tensor& loss, const at::Tensor& gradient) {
+    try {
+      loss.backward(gradient);
+    } catch (...) {
+      if (!communicating_) throw;
+      communicate([] { throw; });
+    }
+  }
+
+  /// Once all parameters have got their gradients. A backward of the carrier's own would cost about
+  /// as much as four layers.
+  void send_within_backward() {
+    auto& engine = torch::autograd::Engine::get_default_engine();
+    communicating_ = true;
+    carrier_.mutable_grad() = values_to_carry();
+    sent_ = true;
+    // The Reducer queues its wait for the other ranks, which comes once the user's graph is done.
+    engine.queue_callback([this] { communicating_ = true; });
+    reducer_->autograd_hook(parameters_.size());
+    engine.queue_callback([this] { communicating_ = false; });
+    communicating_ = false;
   }
 
   /// So that the others, who have gradients for all parameters, do not wait for ours.
@@ -194,13 +254,12 @@ class C10dReducer final : public GradientReducer {
     torch::autograd::backward(owed, zeros);
   }
 
-  void carry(std::span<const double> notes, bool has_unused) {
+  [[nodiscard]] at::Tensor values_to_carry() const {
     at::Tensor values = at::zeros({carrier_.numel()}, at::kDouble);
     auto* mine = values.mutable_data_ptr<double>() + static_cast<size_t>(group_.rank()) * numbers();
-    std::copy(notes.begin(), notes.end(), mine);
-    mine[options_.notes] = has_unused ? 1 : 0;
-    carrier_.mutable_grad().reset();
-    carrier_.backward(values.to(carrier_.options()));
+    std::copy(mine_.begin(), mine_.end(), mine);
+    mine[options_.notes] = has_unused_ ? 1 : 0;
+    return values.to(carrier_.options());
   }
 
   /// Whether no rank has unused parameters.
@@ -225,6 +284,10 @@ class C10dReducer final : public GradientReducer {
   at::Tensor carrier_;
   at::Tensor carrier_output_;
   std::vector<double> all_notes_;
+  std::vector<double> mine_{};
+  bool has_unused_ = false;
+  bool sent_ = false;           // the notes, in this backward
+  bool communicating_ = false;  // what throws in a backward is not the user's
   std::shared_ptr<FixedReducer> reducer_{};
   std::shared_ptr<c10d::Logger> logger_{};
   bool idle_ = true;

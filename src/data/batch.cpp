@@ -29,11 +29,14 @@ at::Tensor stack_tensors(const std::vector<at::Tensor>& tensors, const StackCont
   for (size_t i = 0; i < tensors.size(); ++i) {
     check(tensors[i].defined(), "batch {}: cannot stack '{}': it is undefined in sample {}",
           context.batch_idx, context.field, context.indices[i]);
-    check(is_alike(tensors[i], tensors.front()),
+    if (!is_alike(tensors[i], tensors.front())) {
+      fail(
+          ErrorKind::usage,
           "batch {}: cannot stack '{}': it is {} in sample {} and {} in sample {}; make them alike "
           "in the data set, use batch_size 1, or take them one by one with batch.list",
           context.batch_idx, context.field, describe(tensors.front()), context.indices.front(),
           describe(tensors[i]), context.indices[i]);
+    }
   }
   return at::stack(tensors);
 }
