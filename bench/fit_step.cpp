@@ -148,9 +148,10 @@ void run_steps(BareLoop& loop, int64_t steps) {
   }
 }
 
-/// Each block of a bare loop has an epoch of its own.
-void warm_up_for(BareLoop& loop, int64_t number) {
-  loop.open(number);
+/// Each block of a bare loop reads an epoch of its own: samples that a block before it has just
+/// read would be in the processor's cache.
+void warm_up_for(BareLoop& loop, int64_t epoch) {
+  loop.open(epoch);
   run_steps(loop, warm_up);
 }
 
@@ -173,9 +174,10 @@ void time_blocks(const std::string& run_dir, int num_workers) {
   std::vector<double> trainer_us;
   std::vector<double> bare_us;
   std::vector<double> again_us;
+  int64_t epochs = 1'000;
   Stopwatch watch;
-  const auto run_block = [&](BareLoop& loop, int64_t number, std::vector<double>& us) {
-    warm_up_for(loop, number);
+  const auto run_block = [&](BareLoop& loop, int64_t epoch, std::vector<double>& us) {
+    warm_up_for(loop, epoch);
     watch.lap();
     run_steps(loop, block_steps);
     us.push_back(watch.lap() / block_steps);
@@ -183,8 +185,8 @@ void time_blocks(const std::string& run_dir, int num_workers) {
   const auto end_block = [&](int64_t number) {
     trainer_us.push_back(watch.lap() / block_steps);
     in_turn(
-        number, [&] { run_block(*bare, number, bare_us); },
-        [&] { run_block(*again, number, again_us); });
+        number, [&] { run_block(*bare, epochs++, bare_us); },
+        [&] { run_block(*again, epochs++, again_us); });
   };
 
   Net net;
@@ -305,8 +307,9 @@ void time_ranks(const std::string& run_dir) {
   Steps bare_steps;
   Steps again_steps;
   StepMeter meter;
-  const auto run_block = [&](BareLoop& loop, int64_t number, Steps& steps) {
-    warm_up_for(loop, number);
+  int64_t epochs = 1'000;
+  const auto run_block = [&](BareLoop& loop, int64_t epoch, Steps& steps) {
+    warm_up_for(loop, epoch);
     meter.begin();
     for (int64_t i = 0; i < block_steps; ++i) {
       loop.step();
@@ -315,8 +318,8 @@ void time_ranks(const std::string& run_dir) {
   };
   const auto end_block = [&](int64_t number) {
     in_turn(
-        number, [&] { run_block(*bare, number, bare_steps); },
-        [&] { run_block(*again, number, again_steps); });
+        number, [&] { run_block(*bare, epochs++, bare_steps); },
+        [&] { run_block(*again, epochs++, again_steps); });
     meter.stop_counting();
   };
   trainer.add_callback(std::make_shared<Blocks>(
