@@ -105,7 +105,7 @@ class FitOnProcesses : public ::testing::Test {
   void expect_failure(const Outcome& outcome, int code, const std::string& reason) const {
     EXPECT_EQ(outcome.exit_code, code) << outcome.err;
     EXPECT_EQ(count(outcome.err, reason), 1) << outcome.err;
-    EXPECT_LT(outcome.seconds, 15);
+    EXPECT_LT(outcome.seconds, 30);  // on a busy machine; a rank waits 600 s for another
     EXPECT_EQ(processes_that_name(folder_.path().string()), std::vector<std::string>{});
   }
 
@@ -204,6 +204,17 @@ TEST_F(FitOnProcesses, ALossThatIsNotFiniteAmongAccumulatedBatchesStopsAllToo) {
   EXPECT_TRUE(has(outcome.err, "nan on rank 0 (batch 6, samples "));
 }
 
+TEST_F(FitOnProcesses, AnomalyDetectionNamesTheOperationWhoseBackwardGaveNaN) {
+  for (const int ranks : {1, 2}) {
+    const Outcome outcome = fit(std::to_string(ranks), ranks,
+                                {"--model.trouble", "not_finite", "--model.at", "1",
+                                 "--data.samples", "3", "--trainer.detect_anomaly", "true"});
+    expect_failure(outcome, 1, "returned nan values in its 0th output");
+    EXPECT_TRUE(has(outcome.err, "Function 'MulBackward"));
+    EXPECT_TRUE(has(outcome.err, "during fit, epoch 1, step " + std::to_string(3 / ranks)));
+  }
+}
+
 TEST_F(FitOnProcesses, SkippedStepsAreThoseOfOneProcess) {
   for (const int ranks : {2, 3}) {
     const auto [one, several] =
@@ -273,7 +284,7 @@ TEST_F(FitOnProcesses, EveryRankNamesTheParameterThatALossLeavesOut) {
 }
 
 TEST_F(FitOnProcesses, HooksMayGatherInEveryRound) {
-  for (const int ranks : {1, 2, 3}) {
+  for (const int ranks : {2, 3}) {
     for (const auto* accumulate : {"1", "2"}) {
       const auto end = end_of_fit(std::to_string(ranks) + "-" + accumulate, ranks,
                                   {"--model.trouble", "gather", "--trainer.max_epochs", "2",
