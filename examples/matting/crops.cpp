@@ -80,6 +80,7 @@ at::Tensor recoloured(const at::Tensor& colours, double jitter, muster::Rng& rng
   std::array<int64_t, 3> order{0, 1, 2};
   rng.shuffle(order);
   std::vector<at::Tensor> channels;
+  channels.reserve(order.size());
   for (const int64_t channel : order) {
     channels.push_back(colours[channel] * (1 + rng.uniform(-jitter, jitter)));
   }

@@ -1,6 +1,6 @@
 // The smallest training: two linear layers learn to give zeros.
 //
-//   minimal fit --devices 2 --trainer.max_epochs 3
+//   minimal fit --devices 2
 
 #include <muster/muster.h>
 
@@ -50,10 +50,11 @@ std::vector<Sample> samples(int64_t count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return muster::run(argc, argv, [](muster::Cli& cli) {
+  const auto program = [](muster::Cli& cli) {
     const muster::Loader<Sample> train{samples(4096), {.batch_size = 8, .shuffle = true}};
     const muster::Loader<Sample> val{samples(500), {.batch_size = 8}};
     Net net;
     cli.run(net, muster::DataModule<Sample>{.train_dataloader = train, .val_dataloader = val});
-  });
+  };
+  return muster::run(argc, argv, program, {.max_epochs = 10});
 }

@@ -202,9 +202,9 @@ class Saver {
 /// Reads members from a dict, with tensors like `parameter`, one of `parameters`.
 class Loader {
  public:
-  Loader(const Value& from, const ValuePath& path, const at::Tensor& parameter = {},
+  Loader(const Value& from, const ValuePath& path, at::Tensor parameter = {},
          const std::vector<at::Tensor>& parameters = {})
-      : from_{from}, path_{path}, parameter_{parameter} {
+      : from_{from}, path_{path}, parameter_{std::move(parameter)} {
     if (!from.is_dict()) path.fail_expected("a dict", from);
     for (const auto& one : parameters) {
       elements_ += one.numel();

@@ -93,7 +93,7 @@ double parse_time(std::string_view text, std::string_view name) {
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
     check(colon <= rest.size() && error == std::errc{} && end == part.data() + part.size() &&
               number >= 0,
-          "{}: expected days, hours, minutes and seconds such as \"00:12:00:00\", found \"{}\"",
+          R"({}: expected days, hours, minutes and seconds such as "00:12:00:00", found "{}")",
           name, text);
     constexpr int64_t most = 10'000'000;  // far beyond any training, and within a clock's range
     check(number <= most, "{}: {} is too large a number in {}", name, number, text);

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <ranges>
 #include <set>
 #include <string_view>
 #include <system_error>
@@ -72,8 +73,8 @@ void remove_ours(const fs::path& folder, const Ours& ours) {
   for (const auto& file : files) {
     fs::remove(file, ignored);
   }
-  for (auto at = folders.rbegin(); at != folders.rend(); ++at) {
-    fs::remove(*at, ignored);
+  for (const auto& empty : std::ranges::reverse_view(folders)) {
+    fs::remove(empty, ignored);
   }
 }
 

@@ -145,6 +145,7 @@ std::optional<double> TrainingState::metric(std::string_view name) const {
 
 std::vector<std::string> TrainingState::metric_names() const {
   std::vector<std::string> names;
+  names.reserve(latest_.size());
   for (const auto& item : latest_) {
     names.push_back(item.name);
   }
