@@ -46,6 +46,7 @@ bench:
 	@cmake $(CMAKE_QUIET) --preset release -DMUSTER_BENCH=ON >/dev/null
 	@cmake --build build/release --target muster_benches
 	@for bench in build/release/bin/*_bench; do [ ! -x "$$bench" ] || "$$bench"; done
+	@bench/fit.py build/release/bin
 
 lint:
 	@scripts/setup.sh lint
