@@ -90,6 +90,8 @@ Trainer& Cli::trainer() {
   if (state.trainer == nullptr) {
     resolve_without_options();
     state.trainer = std::make_unique<Trainer>(state.options);
+    // As many as there are, whoever has started them, so that the file repeats the run.
+    state.resolved["trainer"]["devices"] = int64_t{state.trainer->group().size()};
     state.trainer->log_hyperparameters(state.resolved, to_yaml(state.resolved));
   }
   return *state.trainer;

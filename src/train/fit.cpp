@@ -23,7 +23,6 @@
 #include <optional>
 #include <ranges>
 #include <utility>
-#include <variant>
 
 namespace muster {
 
@@ -32,9 +31,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 bool validates(const TrainerOptions& options, const Pass* validation) {
-  const auto& limit = options.limit_val_batches.value();
-  return validation != nullptr && validation->loaders() > 0 &&
-         std::visit([](auto value) { return value != 0; }, limit);
+  return validation != nullptr && validation->loaders() > 0 && !options.limit_val_batches.is_zero();
 }
 
 std::optional<Clock::time_point> deadline_of(const TrainerOptions& options) {

@@ -42,14 +42,19 @@ FitSteps::FitSteps(TrainPass& pass, bool validates, FitContext& context, StepSta
       context_{context},
       state_{state},
       validates_{validates},
-      batches_{context.options.limit_train_batches.of(pass.batches(), "limit_train_batches")} {}
+      batches_{context.options.limit_train_batches.of(pass.batches(), "limit_train_batches")} {
+  if (validates && context.options.check_val_every_n_epoch) {
+    // To be told before the first step.
+    static_cast<void>(context.options.val_check_interval.of(batches_, "val_check_interval"));
+  }
+}
 
 void FitSteps::begin_epoch(const Position& at) {
   if (at.batches_done >= batches_) {
     return;  // resumed after the epoch's last step
   }
   const TrainerOptions& options = context_.options;
-  const bool overfits = options.overfit_batches.value() != BatchLimit{0.0}.value();
+  const bool overfits = !options.overfit_batches.is_zero();
   context_.phase.part = Phase::Part::load;
   context_.phase.batch = at.batches_done + context_.group.rank();
   pass_.open(overfits ? 0 : at.epoch,

@@ -91,7 +91,7 @@ struct ModelCheckpoint::State {
 };
 
 std::optional<double> ModelCheckpoint::State::score(const Progress& progress) const {
-  if (options.monitor.empty() || (reported && *reported != progress.global_step)) {
+  if (options.monitor.empty() || reported != progress.global_step) {
     return std::nullopt;
   }
   return progress.training->metric(options.monitor);

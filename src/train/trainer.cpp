@@ -31,7 +31,7 @@ TrainerOptions resolved(TrainerOptions options) {
   }
   // A program that changes its folder later still means this one.
   options.run_dir = std::filesystem::absolute(options.run_dir).lexically_normal().string();
-  if (options.overfit_batches.value() != BatchLimit{0.0}.value()) {
+  if (!options.overfit_batches.is_zero()) {
     options.limit_train_batches = options.overfit_batches;
     options.limit_val_batches = options.overfit_batches;
   }

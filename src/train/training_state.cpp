@@ -4,6 +4,7 @@
 #include "names_internal.h"
 
 #include <muster/base/check.h>
+#include <muster/base/files.h>
 #include <muster/io/checkpoint_folder.h>
 #include <muster/io/value_file.h>
 #include <muster/io/weights.h>
@@ -126,7 +127,11 @@ TrainingState::TrainingState(ModuleBase& module, FitContext& context)
   }
   check_keys(context.callbacks);
   if (context.options.enable_checkpointing) {
-    static_cast<void>(optimizer_state(*optimizers_.optimizer));  // else an epoch would be lost
+    // What cannot be saved, or written, is told before an epoch is lost.
+    static_cast<void>(optimizer_state(*optimizers_.optimizer));
+    if (context.writer != nullptr) {
+      make_folder(fs::path{context.options.run_dir} / "checkpoints");
+    }
   }
 }
 

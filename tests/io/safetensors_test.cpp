@@ -70,6 +70,7 @@ TEST_F(SafeTensorsFile, GivesBackEveryTypeAndShape) {
     ASSERT_NE(same, tensors.end());
     EXPECT_EQ(tensor.scalar_type(), same->second.scalar_type());
     EXPECT_EQ(tensor.sizes(), same->second.sizes());
+    if (tensor.nbytes() == 0) continue;
     EXPECT_EQ(0, memcmp(tensor.const_data_ptr(), same->second.const_data_ptr(), tensor.nbytes()));
   }
 }

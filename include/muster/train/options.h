@@ -27,6 +27,10 @@ class BatchLimit {
   /// fraction above 1, or a fraction that comes to no batch at all (Error of kind `usage`).
   [[nodiscard]] int64_t of(int64_t batches, std::string_view name) const;
   [[nodiscard]] const std::variant<int64_t, double>& value() const { return limit_; }
+  /// Whether it is 0, or 0.0.
+  [[nodiscard]] bool is_zero() const {
+    return std::visit([](auto limit) { return limit == 0; }, limit_);
+  }
 
  private:
   std::variant<int64_t, double> limit_ = 1.0;
@@ -140,7 +144,7 @@ struct TrainerOptions {
   /// Batches of a prediction.
   BatchLimit limit_predict_batches{};
   /// Trains on the first batches alone, the same ones each epoch and without shuffling, and
-  /// validates on as many. 0.0: off.
+  /// validates on as many. 0: off.
   BatchLimit overfit_batches = 0.0;
   /// One epoch of a few batches of each stage, without loggers and checkpoints.
   FastDevRun fast_dev_run{};
