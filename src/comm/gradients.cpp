@@ -178,7 +178,7 @@ void fail_unused(Transport& transport, const NamedTensors& parameters,
   fail(ErrorKind::user,
        "the loss does not depend on these parameters: {}. Use every parameter in every training "
        "step, freeze those that are not trained by requires_grad_(false), or set "
-       "find_unused_parameters",
+       "find_unused_parameters (--trainer.strategy ddp_find_unused_parameters_true)",
        all);
 }
 

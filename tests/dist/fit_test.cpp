@@ -287,6 +287,7 @@ TEST_F(FitOnProcesses, ParametersMayBeLeftOutOfALossWhereTheStrategySaysSo) {
 TEST_F(FitOnProcesses, EveryRankNamesTheParameterThatALossLeavesOut) {
   const Outcome outcome = fit("run", 2, {"--model.trouble", "unused"});
   expect_failure(outcome, 1, "does not depend on these parameters: on rank 1 'rare_weight'");
+  EXPECT_TRUE(has(outcome.err, "--trainer.strategy ddp_find_unused_parameters_true"));
   for (const auto& text : error_files("run", 2)) EXPECT_TRUE(has(text, "on rank 1 'rare_weight'"));
 }
 
