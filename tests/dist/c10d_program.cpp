@@ -94,6 +94,7 @@ int run_further_group(Group& group) {
 }
 
 int run_leaves(Group& group) {
+  group.barrier();  // until here the other may still be connecting
   if (group.rank() == 0) return 0;
   group.barrier();
   return 0;
