@@ -17,8 +17,7 @@ Kernels make_kernels() {
           .gaussian = make_strip_kernels<Simd, GaussianFilter>(),
           .changes = find_changes<Simd>,
           .peak_ends = find_peak_ends<Simd>,
-          .stretch = stretch_values<Simd>,
-          .unknown_of_strip = find_unknown_of_strip<Simd>};
+          .stretch = stretch_values<Simd>};
 }
 
 }  // namespace muster

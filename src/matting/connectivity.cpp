@@ -36,11 +36,10 @@ void Connectivity::solve() {
 void Connectivity::sort_components() {
   const auto& nodes = tree_.nodes();
   const uint8_t* level = nodes.level.data();
-  const uint32_t* parent = nodes.parent.data();
   const uint32_t* size = nodes.size.data();
   std::array<uint32_t, levels + 1> count{};
   for (uint32_t node = LevelTree::first_node; node < nodes.count; ++node) {
-    count[level[node]] += level[node] != level[parent[node]] ? 1 : 0;
+    count[level[node]] += size[node] > 0 ? 1 : 0;
     pixels_of_[level[node]] += size[node];
     pixels_of_[0] -= size[node];
   }
@@ -53,16 +52,16 @@ void Connectivity::sort_components() {
   sorted_.need(place + 1);  // and one place for all aliases
   auto next = first_of_level_;
   for (uint32_t node = LevelTree::first_node; node < nodes.count; ++node) {
-    const bool is_alias = level[node] == level[parent[node]];
+    const bool is_alias = size[node] == 0;
     sorted_.data()[is_alias ? place : next[level[node]]] = node;
     next[level[node]] += is_alias ? 0 : 1;
   }
 }
 
-/// Sizes become those of whole components.
+/// Sizes become those of whole components, and no node has an alias for its parent.
 void Connectivity::find_winners() {
   auto& nodes = tree_.nodes();
-  const uint32_t* parent = nodes.parent.data();
+  uint32_t* parent = nodes.parent.data();
   uint32_t* size = nodes.size.data();
   uint32_t* rank = nodes.rank.data();
   Winner best;
@@ -72,8 +71,11 @@ void Connectivity::find_winners() {
       if (size[node] > best.size || (size[node] == best.size && rank[node] < best.rank)) {
         best = {size[node], rank[node], node};
       }
-      size[parent[node]] += size[node];
-      rank[parent[node]] = std::min(rank[parent[node]], rank[node]);
+      uint32_t above = parent[node];
+      above = size[above] == 0 ? parent[above] : above;
+      parent[node] = above;
+      size[above] += size[node];
+      rank[above] = std::min(rank[above], rank[node]);
     }
     winner_[level] = best;
   }
@@ -154,10 +156,8 @@ void Connectivity::set_tenths(const Chain& chain) {
     tenths[node] = tenths_of(node, tenths[node]);
   }
   for (uint32_t node = LevelTree::first_node; node < nodes.count; ++node) {
-    const uint32_t parent = nodes.parent.data()[node];
-    if (level[parent] == level[node]) {
-      tenths[node] = tenths[parent];
-    }
+    const uint32_t is_alias = nodes.size.data()[node] == 0 ? ~0U : 0U;
+    tenths[node] = tenths[(nodes.parent.data()[node] & is_alias) | (node & ~is_alias)];
   }
 }
 

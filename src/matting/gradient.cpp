@@ -11,6 +11,8 @@ namespace muster {
 namespace {
 
 constexpr int64_t columns = StripKernels::columns;
+constexpr int64_t rows_ahead = 8;
+constexpr int64_t cache_line = 64;
 
 template <typename Filter>
 constexpr int64_t ring_rows = 2 * Filter::radius + 1;
@@ -64,9 +66,11 @@ struct Gradient::Source {
 template <typename Filter, typename T>
 class Gradient::Strip {
  public:
-  Strip(const Source<T>& prediction, const Source<T>& truth, int64_t left)
+  Strip(const Source<T>& prediction, const Source<T>& truth, const std::optional<Picture8>& trimap,
+        int64_t left)
       : prediction_{prediction},
         truth_{truth},
+        trimap_{trimap},
         left_{left},
         first_{std::max<int64_t>(0, left - Filter::radius)},
         count_{std::min(prediction.picture.width, left + columns + Filter::radius) - first_},
@@ -76,6 +80,8 @@ class Gradient::Strip {
   bool adds_nothing(int64_t y) {
     const int64_t bottom = std::min(prediction_.picture.height - 1, y + Filter::radius);
     for (; seen_ <= bottom; ++seen_) {
+      prefetch(prediction_.picture, seen_ + rows_ahead);
+      prefetch(truth_.picture, seen_ + rows_ahead);
       look_at(seen_);
     }
     const int64_t rows = bottom - std::max<int64_t>(0, y - Filter::radius) + 1;
@@ -89,15 +95,28 @@ class Gradient::Strip {
       filter_row(truth_, row, filter, truth);
     }
     filtered_ = y + Filter::radius + 1;
+    if (trimap_ && y + rows_ahead < trimap_->height) {
+      __builtin_prefetch(trimap_->row(y + rows_ahead) + left_);
+    }
   }
 
   static StripRow row(const Side& side, int64_t y) {
     const int64_t at = (slot(y - Filter::radius) + Filter::radius) * columns;
-    return {.smooth = side.smooth.data() + at, .derived = side.derived.data() + at};
+    return {.smooth = side.smooth + at, .derived = side.derived + at};
   }
 
  private:
   static int64_t slot(int64_t y) { return (y + Filter::radius) % ring_rows<Filter>; }
+
+  /// The processor does not see by itself which rows come next: they lie too far apart.
+  [[gnu::always_inline]] void prefetch(const Picture<T>& picture, int64_t y) const {
+    if (y < picture.height) {
+      const T* row = picture.row(y) + first_;
+      for (int64_t x = 0; x < count_; x += cache_line / static_cast<int64_t>(sizeof(T))) {
+        __builtin_prefetch(row + x);
+      }
+    }
+  }
 
   void look_at(int64_t y) {
     const auto bytes = static_cast<size_t>(count_) * sizeof(T);
@@ -126,7 +145,7 @@ class Gradient::Strip {
                   Side& side) const {
     const int64_t width = source.picture.width;
     const int64_t inner = Filter::inside(y, source.picture.height);
-    double* values = side.values.data();  // of the column left_ - radius
+    double* values = side.values;  // of the column left_ - radius
     const auto column = [&](int64_t x) -> double& { return values[x - left_ + Filter::radius]; };
     source.copy(inner, first_, count_, &column(first_));
     for (int64_t x = left_ - Filter::radius; x < 0; ++x) {
@@ -138,12 +157,16 @@ class Gradient::Strip {
     }
     const int64_t at = slot(y) * columns;
     filter.along_row(values + Filter::radius, &side.smooth[at], &side.derived[at]);
-    for (auto* ring : {&side.smooth, &side.derived}) {
-      // Beyond the picture both sides have gradient 0.
-      if (width < left_ + columns) {
-        std::fill(&(*ring)[at + width - left_], &(*ring)[at] + columns, 0.0);
-      }
-      std::copy_n(&(*ring)[at], columns, &(*ring)[at + ring_rows<Filter> * columns]);
+    if (width < left_ + columns) {
+      clear_from(width - left_, &side.smooth[at]);
+      clear_from(width - left_, &side.derived[at]);
+    }
+  }
+
+  /// Beyond the picture both sides have gradient 0.
+  static void clear_from(int64_t column, double* row) {
+    for (double* turn : {row, row + ring_rows<Filter> * columns}) {
+      std::fill(turn + column, turn + columns, 0.0);
     }
   }
 
@@ -155,6 +178,7 @@ class Gradient::Strip {
 
   const Source<T>& prediction_;
   const Source<T>& truth_;
+  const std::optional<Picture8>& trimap_;
   int64_t left_;
   int64_t first_;  // of the columns that the strip depends on
   int64_t count_;
@@ -167,32 +191,24 @@ class Gradient::Strip {
 
 template <typename Filter, typename T>
 GradientSums Gradient::sweep(const Source<T>& prediction, const Source<T>& truth,
-                             const std::optional<Picture8>& trimap, const Kernels& kernels,
-                             const StripKernels& filter) {
-  for (Side* side : {&prediction_, &truth_}) {
-    side->values.assign(static_cast<size_t>(columns + 2 * Filter::radius), 0.0);
-    side->smooth.resize(static_cast<size_t>(2 * ring_rows<Filter> * columns));
-    side->derived.resize(static_cast<size_t>(2 * ring_rows<Filter> * columns));
-  }
+                             const std::optional<Picture8>& trimap, const StripKernels& filter) {
   const int64_t width = prediction.picture.width;
   GradientSums sums;
   for (int64_t left = 0; left < width; left += columns) {
-    Strip<Filter, T> strip{prediction, truth, left};
+    Strip<Filter, T> strip{prediction, truth, trimap, left};
     LaneSums lanes;
     for (int64_t y = 0; y < prediction.picture.height; ++y) {
       if (strip.adds_nothing(y)) {
         continue;
       }
       strip.filter_to(y, filter, prediction_, truth_);
-      uint8_t unknown[columns] = {};
-      bool any_unknown = false;
-      if (trimap) {
-        std::memcpy(unknown, trimap->row(y) + left,
-                    static_cast<size_t>(std::min(columns, width - left)));
-        any_unknown = kernels.unknown_of_strip(unknown, unknown);
+      const uint8_t* unknown = trimap ? trimap->row(y) + left : nullptr;
+      uint8_t end_of_row[columns] = {};
+      if (trimap && width - left < columns) {
+        unknown = static_cast<const uint8_t*>(
+            std::memcpy(end_of_row, unknown, static_cast<size_t>(width - left)));
       }
-      filter.add_errors(strip.row(prediction_, y), strip.row(truth_, y),
-                        any_unknown ? unknown : nullptr, lanes);
+      filter.add_errors(strip.row(prediction_, y), strip.row(truth_, y), unknown, lanes);
     }
     sums.all += total(lanes.all);
     sums.unknown += total(lanes.unknown);
@@ -206,13 +222,13 @@ GradientSums Gradient::sums(const Picture<T>& prediction, const Picture<T>& trut
                             const Kernels& kernels) {
   if (profile == MattingProfile::matlab) {
     return sweep<UnitFilter>(Source<T>::stretch(prediction, kernels),
-                             Source<T>::stretch(truth, kernels), trimap, kernels, kernels.unit);
+                             Source<T>::stretch(truth, kernels), trimap, kernels.unit);
   }
   const Source<T> p{prediction, kernels};
   const Source<T> t{truth, kernels};
   const auto sums = profile == MattingProfile::p3m
-                        ? sweep<GaussianFilter>(p, t, trimap, kernels, kernels.gaussian)
-                        : sweep<UnitFilter>(p, t, trimap, kernels, kernels.unit);
+                        ? sweep<GaussianFilter>(p, t, trimap, kernels.gaussian)
+                        : sweep<UnitFilter>(p, t, trimap, kernels.unit);
   constexpr double full = full_scale<T>();
   constexpr double scale = full * full;
   return {sums.unknown / scale, sums.all / scale};

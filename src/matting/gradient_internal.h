@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 namespace muster {
 
@@ -32,9 +31,13 @@ class Gradient {
   /// One picture's rows of a strip. A ring holds each row twice, one turn apart, so that the rows
   /// around one lie in a line.
   struct Side {
-    std::vector<double> values;   // one row with what the filter reaches on both sides
-    std::vector<double> smooth;   // ring of rows, smoothed along x
-    std::vector<double> derived;  // ring of rows, derived along x
+    static constexpr int64_t most_radius = 6;
+    static constexpr int64_t columns = StripKernels::columns;
+    static constexpr int64_t ring = 2 * (2 * most_radius + 1) * columns;
+
+    alignas(64) double values[columns + 2 * most_radius] = {};  // one row, with what lies around it
+    alignas(64) double smooth[ring] = {};                       // rows, smoothed along x
+    alignas(64) double derived[ring] = {};                      // rows, derived along x
   };
   template <typename T>
   struct Source;
@@ -43,8 +46,7 @@ class Gradient {
 
   template <typename Filter, typename T>
   GradientSums sweep(const Source<T>& prediction, const Source<T>& truth,
-                     const std::optional<Picture8>& trimap, const Kernels& kernels,
-                     const StripKernels& filter);
+                     const std::optional<Picture8>& trimap, const StripKernels& filter);
 
   Side prediction_;
   Side truth_;

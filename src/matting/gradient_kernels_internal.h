@@ -46,50 +46,75 @@ template <typename Filter>
 
 template <typename Filter>
 [[gnu::always_inline]] inline void derive(const double* values, int64_t distance, Doubles4& out) {
-  out = Doubles4{};
-  add_derived<Filter, 1>(values, distance, out);
+  Doubles4 before;
+  load(out, values + distance);
+  load(before, values - distance);
+  out = Filter::derive[1] * (out - before);
+  add_derived<Filter, 2>(values, distance, out);
 }
 
 template <typename Simd, typename Filter>
 void filter_along_row(const double* values, double* smooth_out, double* derived_out) {
+  constexpr int64_t turn = (2 * Filter::radius + 1) * StripKernels::columns;
   for (int64_t x = 0; x < StripKernels::columns; x += 4) {
     Doubles4 out;
     smooth<Filter>(values + x, 1, out);
     store(smooth_out + x, out);
+    store(smooth_out + turn + x, out);
     derive<Filter>(values + x, 1, out);
     store(derived_out + x, out);
+    store(derived_out + turn + x, out);
   }
 }
 
-template <typename Simd, typename Filter>
-[[gnu::always_inline]] inline void magnitude(const StripRow& row, int64_t x, Doubles4& out) {
+/// The square of the gradient's magnitude.
+template <typename Filter>
+[[gnu::always_inline]] inline void square_of_gradient(const StripRow& row, int64_t x,
+                                                      Doubles4& out) {
   Doubles4 along_y;
   smooth<Filter>(row.derived + x, StripKernels::columns, out);
   derive<Filter>(row.smooth + x, StripKernels::columns, along_y);
   out = out * out + along_y * along_y;
-  Simd::square_root(out);
+}
+
+template <typename Simd>
+[[gnu::always_inline]] inline bool find_unknown_of_strip(const uint8_t* trimap, uint8_t* unknown) {
+  uint32_t any = 0;
+  for (int64_t x = 0; x < StripKernels::columns; x += row_block) {
+    any |= unknown_of_block<Simd>(trimap + x, unknown + x);
+  }
+  return any != 0;
 }
 
 template <typename Simd, typename Filter>
-void add_errors_of_strip(const StripRow& prediction, const StripRow& truth, const uint8_t* unknown,
+void add_errors_of_strip(const StripRow& prediction, const StripRow& truth, const uint8_t* trimap,
                          LaneSums& sums) {
+  uint8_t unknown[StripKernels::columns];
+  const bool any_unknown = trimap != nullptr && find_unknown_of_strip<Simd>(trimap, unknown);
   Doubles4 all;
   Doubles4 inside;
   load(all, sums.all);
   load(inside, sums.unknown);
+  Doubles4 squares[2];
+  square_of_gradient<Filter>(prediction, 0, squares[0]);
+  square_of_gradient<Filter>(truth, 0, squares[1]);
   for (int64_t x = 0; x < StripKernels::columns; x += 4) {
-    Doubles4 error;
-    Doubles4 other;
-    magnitude<Simd, Filter>(prediction, x, error);
-    magnitude<Simd, Filter>(truth, x, other);
+    Doubles4 error = squares[0];
+    Doubles4 other = squares[1];
+    // Roots take as long as all the rest: the next squares are worked out beside them.
+    if (x + 4 < StripKernels::columns) {
+      square_of_gradient<Filter>(prediction, x + 4, squares[0]);
+      square_of_gradient<Filter>(truth, x + 4, squares[1]);
+    }
+    Simd::square_root(error);
+    Simd::square_root(other);
     error -= other;
     error *= error;
     all += error;
-    if (unknown != nullptr) {
-      using Masks = Vector<int64_t, 4>;
-      Vector<int8_t, 4> mask;
-      load(mask, unknown + x);
-      inside += (Doubles4)((Masks)error & __builtin_convertvector(mask, Masks));
+    if (any_unknown) {
+      Masks4 mask;
+      Simd::widen_mask(mask, unknown + x);
+      inside += (Doubles4)((Masks4)error & mask);
     }
   }
   store(sums.all, all);
@@ -107,15 +132,6 @@ void stretch_values(double* values, int64_t count, double lowest, double range) 
   for (; x < count; ++x) {
     values[x] = (values[x] - lowest) / range;
   }
-}
-
-template <typename Simd>
-bool find_unknown_of_strip(const uint8_t* trimap, uint8_t* unknown) {
-  uint32_t any = 0;
-  for (int64_t x = 0; x < StripKernels::columns; x += row_block) {
-    any |= unknown_of_block<Simd>(trimap + x, unknown + x);
-  }
-  return any != 0;
 }
 
 template <typename Simd, typename Filter>

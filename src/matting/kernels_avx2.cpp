@@ -19,6 +19,33 @@ struct Avx2Simd {
   [[gnu::always_inline]] static void square_root(Doubles4& values) {
     values = _mm256_sqrt_pd(values);
   }
+
+  [[gnu::always_inline]] static void widen(Integers8& lanes, const uint8_t* values) {
+    lanes = (Integers8)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i*)values));
+  }
+  [[gnu::always_inline]] static void widen(Integers8& lanes, const uint16_t* values) {
+    lanes = (Integers8)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i*)values));
+  }
+
+  [[gnu::always_inline]] static void widen(Doubles4& lanes, const uint8_t* values) {
+    lanes = _mm256_cvtepi32_pd(_mm_cvtepu8_epi32(_mm_loadu_si32(values)));
+  }
+  [[gnu::always_inline]] static void widen(Doubles4& lanes, const uint16_t* values) {
+    lanes = _mm256_cvtepi32_pd(_mm_cvtepu16_epi32(_mm_loadl_epi64((const __m128i*)values)));
+  }
+  [[gnu::always_inline]] static void widen(Doubles4& lanes, const float* values) {
+    lanes = _mm256_cvtps_pd(_mm_loadu_ps(values));
+  }
+  [[gnu::always_inline]] static void widen(Doubles4& lanes, const double* values) {
+    lanes = _mm256_loadu_pd(values);
+  }
+
+  [[gnu::always_inline]] static void widen_mask(Integers8& lanes, const uint8_t* masks) {
+    lanes = (Integers8)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i*)masks));
+  }
+  [[gnu::always_inline]] static void widen_mask(Masks4& lanes, const uint8_t* masks) {
+    lanes = (Masks4)_mm256_cvtepi8_epi64(_mm_loadu_si32(masks));
+  }
 };
 
 }  // namespace

@@ -57,12 +57,13 @@ struct LaneSums {
 
 /// One filter over a strip of columns; pointers are to its first column.
 struct StripKernels {
-  static constexpr int64_t columns = 32;
+  static constexpr int64_t columns = 64;
 
-  /// `values` is readable for the filter's radius on both sides.
+  /// `values` is readable for the filter's radius on both sides. What comes out is written again
+  /// 2 radius + 1 rows on.
   void (*along_row)(const double* values, double* smooth, double* derived);
-  /// `unknown`: 255 where the pixel is of the unknown region, else 0; null where none is.
-  void (*add_errors)(const StripRow& prediction, const StripRow& truth, const uint8_t* unknown,
+  /// `trimap`: null where there is none.
+  void (*add_errors)(const StripRow& prediction, const StripRow& truth, const uint8_t* trimap,
                      LaneSums& sums);
 };
 
@@ -82,8 +83,6 @@ struct Kernels {
   void (*peak_ends)(const uint8_t* above, const uint8_t* here, int64_t words, uint64_t* bits);
   /// (value - lowest) / range.
   void (*stretch)(double* values, int64_t count, double lowest, double range);
-  /// 255 where the trimap is unknown, else 0, for `StripKernels::columns` values; whether any is.
-  bool (*unknown_of_strip)(const uint8_t* trimap, uint8_t* unknown);
 
   template <typename T>
   [[nodiscard]] const RowKernels<T>& rows() const {

@@ -26,6 +26,20 @@ struct PortableSimd {
       values[lane] = std::sqrt(values[lane]);
     }
   }
+
+  template <typename V, typename T>
+  [[gnu::always_inline]] static void widen(V& lanes, const T* values) {
+    for (size_t lane = 0; lane < sizeof(V) / sizeof(lanes[0]); ++lane) {
+      lanes[lane] = values[lane];
+    }
+  }
+
+  template <typename V>
+  [[gnu::always_inline]] static void widen_mask(V& lanes, const uint8_t* masks) {
+    for (size_t lane = 0; lane < sizeof(V) / sizeof(lanes[0]); ++lane) {
+      lanes[lane] = static_cast<int8_t>(masks[lane]);
+    }
+  }
 };
 
 }  // namespace

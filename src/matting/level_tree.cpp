@@ -73,7 +73,7 @@ void LevelTree::begin(int64_t width, int64_t height, bool by_column, const Kerne
   nodes_.parent.data()[root + 1] = root + 1;
   nodes_.level.data()[root] = 0;
   nodes_.level.data()[root + 1] = levels + 1;
-  nodes_.size.data()[root] = 0;
+  nodes_.size.data()[root] = 1;  // so that it looks like no alias
   nodes_.rank.data()[root] = 0;
 
   starts_.need(height * words_);
@@ -111,7 +111,7 @@ void LevelTree::grow_row_tree(const uint64_t* starts) {
   uint32_t node = root;
   int64_t begin = 0;
 
-  const auto end_run = [&](int64_t end) {
+  const auto end_run = [&](int64_t end) __attribute__((always_inline)) {
     size[node] += static_cast<uint32_t>(end - begin);
     for (int64_t x = begin; x < end; x += 4) {
       store(node_row + x, Vector<uint32_t, 4>{node, node, node, node});
@@ -120,7 +120,7 @@ void LevelTree::grow_row_tree(const uint64_t* starts) {
   };
   // Without branches, which would be guessed wrong half of the time. A fresh node is written where
   // the next one goes, and counts only if the run needs one: it does unless its level is open.
-  const auto begin_run = [&](uint32_t now) {
+  const auto begin_run = [&](uint32_t now) __attribute__((always_inline)) {
     parent[fresh] = node;
     rank[fresh] =
         static_cast<uint32_t>(row_) * rank_of_row_ + static_cast<uint32_t>(begin) * rank_of_column_;
@@ -173,19 +173,22 @@ void LevelTree::join_rows() {
 }
 
 void LevelTree::finish() {
-  const Links links{nodes_.parent.data(), nodes_.level.data()};
+  uint32_t* parent = nodes_.parent.data();
   uint32_t* size = nodes_.size.data();
   uint32_t* rank = nodes_.rank.data();
+  const uint8_t* level = nodes_.level.data();
+  // What an alias points to came before it, and so is no alias or points to what is none. Again
+  // without branches.
   for (uint32_t node = first_node; node < nodes_.count; ++node) {
-    const uint32_t meant = links.find(node);
-    if (meant == node) {
-      links.parent[node] = links.find(links.parent[node]);
-      continue;
-    }
-    links.parent[node] = meant;
-    size[meant] += size[node];
-    size[node] = 0;
-    rank[meant] = std::min(rank[meant], rank[node]);
+    const uint32_t next = parent[node];
+    const uint32_t is_alias = level[next] == level[node] ? ~0U : 0U;
+    const uint32_t after = size[next] == 0 ? ~0U : 0U;
+    const uint32_t meant = (parent[next] & after) | (next & ~after);
+    const uint32_t target = (meant & is_alias) | (node & ~is_alias);
+    parent[node] = (meant & is_alias) | (next & ~is_alias);
+    size[target] += size[node] & is_alias;
+    size[node] &= ~is_alias;
+    rank[target] = std::min(rank[target], rank[node]);
   }
 }
 

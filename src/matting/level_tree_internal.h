@@ -44,9 +44,9 @@ class LevelTree {
   static constexpr uint32_t first_node = 2;  ///< node 1 stands above the root
 
   struct Nodes {
-    Scratch<uint32_t> parent;  ///< before the parent's own parent and level count: see `finish`
-    Scratch<uint32_t> size;    ///< pixels
-    Scratch<uint32_t> rank;    ///< of components of equal size the lower comes first
+    Scratch<uint32_t> parent;
+    Scratch<uint32_t> size;  ///< in pixels
+    Scratch<uint32_t> rank;  ///< of components of equal size the lower comes first
     Scratch<uint8_t> level;
     uint32_t count = first_node;
   };
@@ -57,9 +57,8 @@ class LevelTree {
   /// Where the next row's levels go: `width` of them, then 0 to the end of a block of 32.
   uint8_t* row_to_fill() { return level_row(row_); }
   void add_row();
-  /// After the last row. From here on a node whose parent has its own level is an alias of that
-  /// parent; the parents of all others are no aliases. Sizes count the pixels of exactly the
-  /// node's level in its component, and are 0 for an alias.
+  /// After the last row. From here on sizes count the pixels of exactly the node's level in its
+  /// component, at least 1; a node of size 0 is an alias of its parent, which is none.
   void finish();
 
   Nodes& nodes() { return nodes_; }

@@ -66,10 +66,10 @@ bool levels_of_row(const T* prediction, const T* truth, int64_t width, uint8_t* 
 }
 
 /// Sums over pixels of integers, by lane. 4096 groups of eight fit.
-template <typename T>
+template <typename Simd, typename T>
 struct IntegerLanes {
   static constexpr int step = 8;
-  using Lanes = Vector<int32_t, step>;
+  using Lanes = Integers8;
   using Totals = Vector<uint32_t, step>;
   struct Region {
     Totals sad{};
@@ -108,14 +108,12 @@ struct IntegerLanes {
 
   [[gnu::always_inline]] void add(const T* prediction, const T* truth, const uint8_t* tenths,
                                   const uint8_t* region, bool any_unknown) {
-    Vector<T, step> values;
-    load(values, prediction);
-    const Lanes p = __builtin_convertvector(values, Lanes);
-    load(values, truth);
-    const Lanes t = __builtin_convertvector(values, Lanes);
-    Vector<uint8_t, step> bytes;
-    load(bytes, tenths);
-    const Lanes level = __builtin_convertvector(bytes, Lanes);
+    Lanes p;
+    Lanes t;
+    Lanes level;
+    Simd::widen(p, prediction);
+    Simd::widen(t, truth);
+    Simd::widen(level, tenths);
     Lanes kept_p;
     Lanes kept_t;
     keep(p, level, kept_p);
@@ -124,18 +122,18 @@ struct IntegerLanes {
     const Lanes distance = kept_p > kept_t ? kept_p - kept_t : kept_t - kept_p;
     all.add(difference, distance, Lanes{} - 1);
     if (any_unknown) {
-      Vector<int8_t, step> mask;
-      load(mask, region);
-      unknown.add(difference, distance, __builtin_convertvector(mask, Lanes));
+      Lanes mask;
+      Simd::widen_mask(mask, region);
+      unknown.add(difference, distance, mask);
     }
   }
 };
 
 /// The same in double.
-template <typename T>
+template <typename Simd, typename T>
 struct DoubleLanes {
   static constexpr int step = 4;
-  using Masks = Vector<int64_t, step>;
+  using Masks = Masks4;
   struct Region {
     Doubles4 sad{};
     Doubles4 sse{};
@@ -167,16 +165,13 @@ struct DoubleLanes {
 
   [[gnu::always_inline]] void add(const T* prediction, const T* truth, const uint8_t* tenths,
                                   const uint8_t* region, bool any_unknown) {
-    Vector<T, step> values;
-    load(values, prediction);
-    const Doubles4 p = __builtin_convertvector(values, Doubles4);
-    load(values, truth);
-    const Doubles4 t = __builtin_convertvector(values, Doubles4);
-    Vector<uint8_t, step> bytes;
-    load(bytes, tenths);
-    const auto level =
-        __builtin_convertvector(__builtin_convertvector(bytes, Vector<int32_t, step>), Doubles4) /
-        10.0;
+    Doubles4 p;
+    Doubles4 t;
+    Doubles4 level;
+    Simd::widen(p, prediction);
+    Simd::widen(t, truth);
+    Simd::widen(level, tenths);
+    level /= 10.0;
     Doubles4 kept_p;
     Doubles4 kept_t;
     keep(p, level, kept_p);
@@ -185,15 +180,16 @@ struct DoubleLanes {
     const Doubles4 distance = kept_p > kept_t ? kept_p - kept_t : kept_t - kept_p;
     all.add(difference, distance, Masks{} - 1);
     if (any_unknown) {
-      Vector<int8_t, step> mask;
-      load(mask, region);
-      unknown.add(difference, distance, __builtin_convertvector(mask, Masks));
+      Masks mask;
+      Simd::widen_mask(mask, region);
+      unknown.add(difference, distance, mask);
     }
   }
 };
 
-template <typename T>
-using LanesOf = std::conditional_t<std::is_integral_v<T>, IntegerLanes<T>, DoubleLanes<T>>;
+template <typename Simd, typename T>
+using LanesOf =
+    std::conditional_t<std::is_integral_v<T>, IntegerLanes<Simd, T>, DoubleLanes<Simd, T>>;
 
 /// Whether a block's values are the same bits in both rows.
 template <typename Simd, typename T>
@@ -224,7 +220,7 @@ template <typename Simd>
 template <typename Simd, typename T>
 [[gnu::always_inline]] inline void add_sums_of_block(const T* prediction, const T* truth,
                                                      const uint8_t* trimap, const uint8_t* tenths,
-                                                     LanesOf<T>& lanes, int64_t& n_unknown) {
+                                                     LanesOf<Simd, T>& lanes, int64_t& n_unknown) {
   uint8_t region[row_block];
   uint32_t unknown = 0;
   if (trimap != nullptr) {
@@ -234,7 +230,7 @@ template <typename Simd, typename T>
   if (equal_block<Simd>(prediction, truth)) {
     return;
   }
-  for (int64_t x = 0; x < row_block; x += LanesOf<T>::step) {
+  for (int64_t x = 0; x < row_block; x += LanesOf<Simd, T>::step) {
     lanes.add(prediction + x, truth + x, tenths + x, region + x, unknown != 0);
   }
 }
@@ -243,7 +239,7 @@ template <typename Simd, typename T>
 void add_sums_of_row(const T* prediction, const T* truth, const uint8_t* trimap,
                      const uint8_t* tenths, int64_t width, Sums<T>& sums) {
   constexpr int64_t flush_after = 1024 * row_block;
-  LanesOf<T> lanes;
+  LanesOf<Simd, T> lanes;
   int64_t x = 0;
   for (; x + row_block <= width; x += row_block) {
     add_sums_of_block<Simd>(prediction + x, truth + x, trimap != nullptr ? trimap + x : nullptr,
@@ -272,17 +268,11 @@ void add_sums_of_row(const T* prediction, const T* truth, const uint8_t* trimap,
 
 template <typename Simd, typename T>
 void row_to_double(const T* values, int64_t width, double* out) {
-  using Between = std::conditional_t<std::is_integral_v<T>, int32_t, T>;
   int64_t x = 0;
-  for (; x + 8 <= width; x += 8) {
-    Vector<T, 8> lanes;
-    load(lanes, values + x);
-    Vector<Between, 8> wide = __builtin_convertvector(lanes, Vector<Between, 8>);
-    for (int half = 0; half < 8; half += 4) {
-      Vector<Between, 4> part;
-      load(part, reinterpret_cast<const Between*>(&wide) + half);
-      store(out + x + half, __builtin_convertvector(part, Doubles4));
-    }
+  for (; x + 4 <= width; x += 4) {
+    Doubles4 lanes;
+    Simd::widen(lanes, values + x);
+    store(out + x, lanes);
   }
   for (; x < width; ++x) {
     out[x] = static_cast<double>(values[x]);

@@ -7,6 +7,10 @@
 // operator is asked of a policy `Simd`:
 //   static uint32_t mask(const Bytes32&)   bit i: lane i is 255 (lanes are 0 or 255)
 //   static void square_root(Doubles4&)
+//   static void widen(Integers8&, const uint8_t* or const uint16_t*)   as many values as lanes
+//   static void widen(Doubles4&, const T*)
+//   static void widen_mask(Integers8& or Masks4&, const uint8_t*)      255 and 0 to all bits and
+//   none
 // Everything is inlined: a function that was compiled for one instruction set must not be taken by
 // the linker where another is meant. The kernels use nothing of the standard library for this
 // reason.
@@ -21,6 +25,8 @@ template <typename T, int lanes>
 using Vector = typename VectorOf<T, lanes>::type;
 
 using Bytes32 = Vector<uint8_t, 32>;
+using Integers8 = Vector<int32_t, 8>;
+using Masks4 = Vector<int64_t, 4>;
 using Doubles4 = Vector<double, 4>;
 
 template <typename V>
