@@ -16,6 +16,11 @@ struct Avx2Simd {
     return static_cast<uint32_t>(_mm256_movemask_epi8((__m256i)lanes));
   }
 
+  template <typename Mask, typename V>
+  [[gnu::always_inline]] static void less_equal(Mask& out, const V& one, const V& two) {
+    out = (Mask)(one <= two);
+  }
+
   [[gnu::always_inline]] static void square_root(Doubles4& values) {
     values = _mm256_sqrt_pd(values);
   }

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <type_traits>
 
 namespace muster {
 
@@ -19,6 +20,20 @@ struct PortableSimd {
       bits |= static_cast<uint32_t>(gathered) << (8 * i);
     }
     return bits;
+  }
+
+  /// By halves: the compiler takes whole ones apart, lane by lane.
+  template <typename Mask, typename V>
+  [[gnu::always_inline]] static void less_equal(Mask& out, const V& one, const V& two) {
+    using T = std::remove_cvref_t<decltype(one[0])>;
+    using Half = Vector<T, 16 / static_cast<int>(sizeof(T))>;
+    for (int offset = 0; offset < 32; offset += 16) {
+      Half a;
+      Half b;
+      load(a, reinterpret_cast<const uint8_t*>(&one) + offset);
+      load(b, reinterpret_cast<const uint8_t*>(&two) + offset);
+      store(reinterpret_cast<uint8_t*>(&out) + offset, a <= b);
+    }
   }
 
   [[gnu::always_inline]] static void square_root(Doubles4& values) {

@@ -11,9 +11,17 @@ namespace muster {
 template <typename Simd>
 [[gnu::always_inline]] inline uint64_t bits_above(const Bytes32 (&one)[2],
                                                   const Bytes32 (&two)[2]) {
-  const uint64_t low = Simd::mask((Bytes32)(one[0] > two[0]));
-  const uint64_t high = Simd::mask((Bytes32)(one[1] > two[1]));
-  return high << 32U | low;
+  Bytes32 not_above[2];
+  Simd::less_equal(not_above[0], one[0], two[0]);
+  Simd::less_equal(not_above[1], one[1], two[1]);
+  return ~(uint64_t{Simd::mask(not_above[1])} << 32U | Simd::mask(not_above[0]));
+}
+
+template <typename Simd>
+[[gnu::always_inline]] inline void lower_of(Bytes32& out, const Bytes32& one, const Bytes32& two) {
+  Bytes32 mask;
+  Simd::less_equal(mask, one, two);
+  select(out, mask, one, two);
 }
 
 template <typename Simd>
@@ -25,7 +33,9 @@ void find_changes(const uint8_t* row, int64_t words, uint64_t* bits) {
       Bytes32 before;
       load(here, row + 64 * word + 32 * half);
       load(before, row + 64 * word + 32 * half - 1);
-      same |= uint64_t{Simd::mask((Bytes32)(here == before))} << (32 * half);
+      Bytes32 equal;
+      Simd::less_equal(equal, here ^ before, Bytes32{});
+      same |= uint64_t{Simd::mask(equal)} << (32 * half);
     }
     bits[word] = ~same;
   }
@@ -44,10 +54,10 @@ void find_peak_ends(const uint8_t* above, const uint8_t* here, int64_t words, ui
       Bytes32 two;
       load(one, above + x);
       load(two, here + x);
-      now[half] = one < two ? one : two;
+      lower_of<Simd>(now[half], one, two);
       load(one, above + x - 1);
       load(two, here + x - 1);
-      before[half] = one < two ? one : two;
+      lower_of<Simd>(before[half], one, two);
     }
     const uint64_t rises = bits_above<Simd>(now, before);
     const uint64_t falls = bits_above<Simd>(before, now);

@@ -21,24 +21,42 @@ using MaskOf =
 
 constexpr int64_t row_block = 32;
 
+/// Takes from `valid` the lanes that are not in [0, 1].
+template <typename Simd, typename T>
+[[gnu::always_inline]] inline void require_unit(const Vector<T, lanes_of<T>>& values,
+                                                Vector<MaskOf<T>, lanes_of<T>>& valid) {
+  using Lanes = Vector<T, lanes_of<T>>;
+  Vector<MaskOf<T>, lanes_of<T>> mask;
+  Simd::less_equal(mask, Lanes{}, values);
+  valid &= mask;
+  Simd::less_equal(mask, values, Lanes(T{1} - Lanes{}));
+  valid &= mask;
+}
+
 /// The levels of a block; `valid` loses the lanes that are not in [0, 1].
-template <typename T>
+template <typename Simd, typename T>
 [[gnu::always_inline]] inline void levels_of_block(const T* prediction, const T* truth,
                                                    uint8_t* levels,
                                                    Vector<MaskOf<T>, lanes_of<T>>& valid) {
+  using Lanes = Vector<T, lanes_of<T>>;
+  using Masks = Vector<MaskOf<T>, lanes_of<T>>;
   constexpr auto at_least = thresholds<T>();
   for (int64_t x = 0; x < row_block; x += lanes_of<T>) {
-    Vector<T, lanes_of<T>> p;
-    Vector<T, lanes_of<T>> t;
+    Lanes p;
+    Lanes t;
     load(p, prediction + x);
     load(t, truth + x);
     if constexpr (!std::is_integral_v<T>) {
-      valid &= (p >= T{0}) & (p <= T{1}) & (t >= T{0}) & (t <= T{1});
+      require_unit<Simd, T>(p, valid);
+      require_unit<Simd, T>(t, valid);
     }
-    const auto both = p < t ? p : t;
-    Vector<MaskOf<T>, lanes_of<T>> level{};
+    Masks mask;
+    Simd::less_equal(mask, p, t);
+    select(p, mask, p, t);
+    Masks level{};
     for (const T least : at_least.least) {
-      level -= both >= least;
+      Simd::less_equal(mask, Lanes(least - Lanes{}), p);
+      level -= mask;
     }
     store(levels + x, __builtin_convertvector(level, Vector<uint8_t, lanes_of<T>>));
   }
@@ -50,13 +68,13 @@ bool levels_of_row(const T* prediction, const T* truth, int64_t width, uint8_t* 
   valid = valid == valid;
   int64_t x = 0;
   for (; x + row_block <= width; x += row_block) {
-    levels_of_block(prediction + x, truth + x, levels + x, valid);
+    levels_of_block<Simd>(prediction + x, truth + x, levels + x, valid);
   }
   if (x < width) {
     T ends[2][row_block] = {};
     __builtin_memcpy(ends[0], prediction + x, static_cast<size_t>(width - x) * sizeof(T));
     __builtin_memcpy(ends[1], truth + x, static_cast<size_t>(width - x) * sizeof(T));
-    levels_of_block(ends[0], ends[1], levels + x, valid);
+    levels_of_block<Simd>(ends[0], ends[1], levels + x, valid);
   }
   MaskOf<T> all = -1;
   for (int lane = 0; lane < lanes_of<T>; ++lane) {
@@ -103,7 +121,15 @@ struct IntegerLanes {
   [[gnu::always_inline]] static void keep(const Lanes& value, const Lanes& level, Lanes& kept) {
     constexpr int32_t full = full_scale<T>();
     const Lanes above = 10 * value - full * level;
-    kept = above & (2 * above >= 3 * full);
+    Simd::less_equal(kept, Lanes(3 * full - Lanes{}), Lanes(2 * above));
+    kept &= above;
+  }
+
+  [[gnu::always_inline]] static void distance_between(const Lanes& one, const Lanes& two,
+                                                      Lanes& out) {
+    Lanes sign;
+    Simd::less_equal(sign, one, two);
+    out = ((one - two) ^ sign) - sign;
   }
 
   [[gnu::always_inline]] void add(const T* prediction, const T* truth, const uint8_t* tenths,
@@ -118,8 +144,10 @@ struct IntegerLanes {
     Lanes kept_t;
     keep(p, level, kept_p);
     keep(t, level, kept_t);
-    const Lanes difference = p > t ? p - t : t - p;
-    const Lanes distance = kept_p > kept_t ? kept_p - kept_t : kept_t - kept_p;
+    Lanes difference;
+    Lanes distance;
+    distance_between(p, t, difference);
+    distance_between(kept_p, kept_t, distance);
     all.add(difference, distance, Lanes{} - 1);
     if (any_unknown) {
       Lanes mask;
@@ -160,7 +188,15 @@ struct DoubleLanes {
   [[gnu::always_inline]] static void keep(const Doubles4& value, const Doubles4& level,
                                           Doubles4& kept) {
     const Doubles4 above = value - level;
-    kept = (Doubles4)((Masks)above & (above >= 0.15));
+    Masks mask;
+    Simd::less_equal(mask, Doubles4(0.15 - Doubles4{}), above);
+    kept = (Doubles4)((Masks)above & mask);
+  }
+
+  [[gnu::always_inline]] static void distance_between(const Doubles4& one, const Doubles4& two,
+                                                      Doubles4& out) {
+    constexpr int64_t all_but_the_sign = 0x7fffffffffffffff;
+    out = (Doubles4)((Masks)(one - two) & all_but_the_sign);
   }
 
   [[gnu::always_inline]] void add(const T* prediction, const T* truth, const uint8_t* tenths,
@@ -176,8 +212,10 @@ struct DoubleLanes {
     Doubles4 kept_t;
     keep(p, level, kept_p);
     keep(t, level, kept_t);
-    const Doubles4 difference = p > t ? p - t : t - p;
-    const Doubles4 distance = kept_p > kept_t ? kept_p - kept_t : kept_t - kept_p;
+    Doubles4 difference;
+    Doubles4 distance;
+    distance_between(p, t, difference);
+    distance_between(kept_p, kept_t, distance);
     all.add(difference, distance, Masks{} - 1);
     if (any_unknown) {
       Masks mask;
@@ -204,7 +242,9 @@ template <typename Simd, typename T>
     load(two, t + 32 * i);
     differ |= one ^ two;
   }
-  return Simd::mask((Bytes32)(differ == 0)) == ~uint32_t{0};
+  Bytes32 same;
+  Simd::less_equal(same, differ, Bytes32{});
+  return Simd::mask(same) == ~uint32_t{0};
 }
 
 /// 255 where the trimap is unknown, else 0. Gives those lanes as bits.
@@ -212,7 +252,9 @@ template <typename Simd>
 [[gnu::always_inline]] inline uint32_t unknown_of_block(const uint8_t* trimap, uint8_t* region) {
   Bytes32 values;
   load(values, trimap);
-  const auto unknown = (Bytes32)((Bytes32)(values - first_unknown) < unknown_values);
+  Bytes32 unknown;
+  Simd::less_equal(unknown, Bytes32(values - first_unknown),
+                   Bytes32(uint8_t{unknown_values - 1} - Bytes32{}));
   store(region, unknown);
   return Simd::mask(unknown);
 }
@@ -290,8 +332,11 @@ void widen_range_by_row(const T* values, int64_t width, T& low, T& high) {
   for (; x + lanes_of<T> <= width; x += lanes_of<T>) {
     Lanes lanes;
     load(lanes, values + x);
-    lows = lanes < lows ? lanes : lows;
-    highs = lanes > highs ? lanes : highs;
+    Vector<MaskOf<T>, lanes_of<T>> mask;
+    Simd::less_equal(mask, lanes, lows);
+    select(lows, mask, lanes, lows);
+    Simd::less_equal(mask, lanes, highs);
+    select(highs, mask, highs, lanes);
   }
   const auto widen = [&](T least, T most) {
     low = least < low ? least : low;

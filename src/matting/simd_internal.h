@@ -6,6 +6,7 @@
 // same operations in the same order for every instruction set, and so the same bits. What has no
 // operator is asked of a policy `Simd`:
 //   static uint32_t mask(const Bytes32&)   bit i: lane i is 255 (lanes are 0 or 255)
+//   static void less_equal(Mask&, const V& one, const V& two)   all bits of the lanes, or none
 //   static void square_root(Doubles4&)
 //   static void widen(Integers8&, const uint8_t* or const uint16_t*)   as many values as lanes
 //   static void widen(Doubles4&, const T*)
@@ -39,9 +40,16 @@ template <typename V>
   __builtin_memcpy(to, &vector, sizeof(V));
 }
 
+/// Lanes of `one` where the mask has all bits, of `two` where it has none.
+template <typename Mask, typename V>
+[[gnu::always_inline]] inline void select(V& out, const Mask& mask, const V& one, const V& two) {
+  out = (V)(((Mask)one & mask) | ((Mask)two & ~mask));
+}
+
+/// One value in all lanes. (x - 0 is x for every x; 0 + x is not, and would be worked out.)
 template <typename V, typename T>
 [[gnu::always_inline]] inline void fill(V& vector, T value) {
-  vector = V{} + value;
+  vector = value - V{};
 }
 
 }  // namespace muster
