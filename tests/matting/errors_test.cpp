@@ -1,7 +1,7 @@
 #include <muster/base/error.h>
-#include <muster/base/random.h>
 #include <muster/matting/errors.h>
 
+#include "tests/matting/pictures.h"
 #include "tests/matting/reference.h"
 
 #include <gtest/gtest.h>
@@ -16,58 +16,13 @@ namespace {
 
 using test::ChainEvents;
 using test::Grid;
+using test::profiles;
+using test::random_grid;
+using test::random_prediction;
+using test::random_trimap;
 using test::SlowReference;
-
-constexpr std::array profiles{MattingProfile::dim, MattingProfile::gca, MattingProfile::matlab,
-                              MattingProfile::p3m};
-
-/// Values where the conventions differ: at thresholds and just below them, few levels, many levels.
-template <typename T>
-T random_value(Rng& rng, int style) {
-  const auto of_full = [](double alpha) {
-    return std::is_integral_v<T>
-               ? static_cast<T>(std::lround(alpha * std::numeric_limits<T>::max()))
-               : static_cast<T>(alpha);
-  };
-  switch (style) {
-    case 0:
-      return of_full(static_cast<double>(rng.below(256)) / 255.0);
-    case 1:
-      return of_full(static_cast<double>(rng.below(11)) / 10.0);
-    case 2:
-      return of_full(static_cast<double>(rng.below(41)) / 40.0);
-    case 3:
-      return of_full(rng.below(3) == 0 ? 0.0 : 1.0);
-    case 4:
-      return of_full(std::array{0.0, 0.31, 0.6, 0.95, 1.0}[rng.below(5)]);
-    default:
-      return of_full(rng.uniform());
-  }
-}
-
-template <typename T>
-Grid<T> random_grid(Rng& rng, int width, int height, int style) {
-  Grid<T> grid{width, height, {}};
-  for (int i = 0; i < width * height; ++i) {
-    grid.values.push_back(random_value<T>(rng, style));
-  }
-  return grid;
-}
-
-/// The truth with some values changed, or another picture altogether.
-template <typename T>
-Grid<T> random_prediction(Rng& rng, const Grid<T>& truth, int style) {
-  if (rng.below(3) == 0) {
-    return random_grid<T>(rng, truth.width, truth.height, style);
-  }
-  auto prediction = truth;
-  for (auto& value : prediction.values) {
-    if (rng.below(4) == 0) {
-      value = random_value<T>(rng, style);
-    }
-  }
-  return prediction;
-}
+using test::styles;
+using test::unknown_of;
 
 void expect_close(double actual, double expected, double relative) {
   EXPECT_NEAR(actual, expected, relative * std::abs(expected) + 1e-20);
@@ -85,39 +40,37 @@ void expect_equal(const RegionErrors& actual, const RegionErrors& expected) {
   }
 }
 
+/// In every profile, with a trimap. Returns what the chain of components met.
 template <typename T>
-void agree_with_reference(uint64_t seed, int pictures) {
+ChainEvents agree_with_reference(const Grid<T>& prediction, const Grid<T>& truth,
+                                 const Grid<uint8_t>& trimap, MattingWorkspace& workspace) {
+  ChainEvents events;
+  for (const auto profile : profiles) {
+    SCOPED_TRACE("profile " + std::to_string(static_cast<int>(profile)));
+    const SlowReference<T> reference{prediction, truth, profile};
+    events += reference.events();
+    const auto errors = matting_errors(prediction.view(), truth.view(), trimap.view(),
+                                       {.profile = profile}, workspace);
+    EXPECT_TRUE(errors.unknown.has_value());
+    expect_equal(errors.unknown.value_or(RegionErrors{}), reference.errors(unknown_of(trimap)));
+    expect_equal(errors.all, reference.errors(std::vector<bool>(truth.values.size(), true)));
+  }
+  return events;
+}
+
+template <typename T>
+void agree_on_small_pictures(uint64_t seed, int pictures) {
   MattingWorkspace workspace;
   ChainEvents events;
-  for (int i = 0; i < pictures; ++i) {
+  for (int i = 0; i < pictures && !testing::Test::HasFailure(); ++i) {
+    SCOPED_TRACE("picture " + std::to_string(i));
     Rng rng{seed, static_cast<uint64_t>(i)};
-    const int style = static_cast<int>(rng.below(6));
+    const int style = static_cast<int>(rng.below(styles));
     const auto truth = random_grid<T>(rng, static_cast<int>(1 + rng.below(9)),
                                       static_cast<int>(1 + rng.below(9)), style);
     const auto prediction = random_prediction(rng, truth, style);
-    Grid<uint8_t> trimap{truth.width, truth.height, {}};
-    std::vector<bool> unknown;
-    for (int pixel = 0; pixel < truth.size(); ++pixel) {
-      const uint8_t value = std::array<uint8_t, 7>{0, 84, 85, 128, 169, 170, 255}[rng.below(7)];
-      trimap.values.push_back(value);
-      unknown.push_back(value == 85 || value == 128 || value == 169);
-    }
-    for (const auto profile : profiles) {
-      SCOPED_TRACE("picture " + std::to_string(i) + ", profile " +
-                   std::to_string(static_cast<int>(profile)));
-      const SlowReference<T> reference{prediction, truth, profile};
-      events.ties += reference.events().ties;
-      events.empty_levels += reference.events().empty_levels;
-      events.breaks += reference.events().breaks;
-      const auto errors = matting_errors(prediction.view(), truth.view(), trimap.view(),
-                                         {.profile = profile}, workspace);
-      ASSERT_TRUE(errors.unknown.has_value());
-      expect_equal(*errors.unknown, reference.errors(unknown));
-      expect_equal(errors.all, reference.errors(std::vector<bool>(unknown.size(), true)));
-      if (testing::Test::HasFailure()) {
-        return;
-      }
-    }
+    const auto trimap = random_trimap(rng, truth.width, truth.height);
+    events += agree_with_reference(prediction, truth, trimap, workspace);
   }
   EXPECT_GT(events.ties, pictures / 10);
   EXPECT_GT(events.empty_levels, pictures / 10);
@@ -125,35 +78,102 @@ void agree_with_reference(uint64_t seed, int pictures) {
 }
 
 TEST(MattingErrors, Of8BitPicturesAgreeWithAFloodFillAnd81Taps) {
-  agree_with_reference<uint8_t>(1, 2000);
+  agree_on_small_pictures<uint8_t>(1, 2000);
 }
 
 TEST(MattingErrors, OfFloatPicturesAgreeWithAFloodFillAnd81Taps) {
-  agree_with_reference<float>(2, 2000);
+  agree_on_small_pictures<float>(2, 2000);
 }
 
 TEST(MattingErrors, Of16BitPicturesAgreeWithAFloodFillAnd81Taps) {
-  agree_with_reference<uint16_t>(3, 500);
+  agree_on_small_pictures<uint16_t>(3, 2000);
 }
 
 TEST(MattingErrors, OfDoublePicturesAgreeWithAFloodFillAnd81Taps) {
-  agree_with_reference<double>(4, 500);
+  agree_on_small_pictures<double>(4, 2000);
 }
 
-TEST(MattingErrors, OfPicturesWiderThanABlockAgreeWithAFloodFillAnd81Taps) {
+/// Around the sizes in which rows are taken: 32, 64 columns, 64 pixels a word.
+template <typename T>
+void agree_on_wide_pictures(uint64_t seed) {
   MattingWorkspace workspace;
-  for (const auto& [width, height] : {std::pair{33, 17}, {8, 20}, {1, 40}, {40, 1}, {16, 13}}) {
-    Rng rng{5, static_cast<uint64_t>(width)};
-    const auto truth = random_grid<uint8_t>(rng, width, height, 1);
-    const auto prediction = random_prediction(rng, truth, 0);
-    for (const auto profile : profiles) {
-      const SlowReference<uint8_t> reference{prediction, truth, profile};
-      const auto errors = matting_errors(prediction.view(), truth.view(), std::nullopt,
-                                         {.profile = profile}, workspace);
-      EXPECT_FALSE(errors.unknown.has_value());
-      expect_equal(errors.all, reference.errors(std::vector<bool>(truth.values.size(), true)));
+  for (const int width : {31, 32, 33, 63, 64, 65, 96, 127, 128, 129, 200}) {
+    for (const int height : {1, 2, 5, 14}) {
+      SCOPED_TRACE(std::to_string(width) + "x" + std::to_string(height));
+      Rng rng{seed, static_cast<uint64_t>(width), static_cast<uint64_t>(height)};
+      const int style = static_cast<int>(rng.below(styles));
+      const auto truth = random_grid<T>(rng, width, height, style);
+      const auto prediction = random_prediction(rng, truth, style);
+      agree_with_reference(prediction, truth, random_trimap(rng, width, height), workspace);
     }
   }
+}
+
+TEST(MattingErrors, OfWide8BitPicturesAgreeWithAFloodFillAnd81Taps) {
+  agree_on_wide_pictures<uint8_t>(11);
+}
+
+TEST(MattingErrors, OfWide16BitPicturesAgreeWithAFloodFillAnd81Taps) {
+  agree_on_wide_pictures<uint16_t>(12);
+}
+
+TEST(MattingErrors, OfWideFloatPicturesAgreeWithAFloodFillAnd81Taps) {
+  agree_on_wide_pictures<float>(13);
+}
+
+/// Flat and equal areas, which the gradient passes over, between others: rectangles of one value in
+/// both pictures, in one of them, or of noise.
+template <typename T>
+void agree_on_quiet_pictures(uint64_t seed) {
+  MattingWorkspace workspace;
+  for (int i = 0; i < 12; ++i) {
+    SCOPED_TRACE("picture " + std::to_string(i));
+    Rng rng{seed, static_cast<uint64_t>(i)};
+    const int style = static_cast<int>(rng.below(styles));
+    const int width = static_cast<int>(60 + rng.below(150));
+    const int height = static_cast<int>(20 + rng.below(60));
+    auto truth = Grid<T>{width, height, std::vector<T>(static_cast<size_t>(width * height))};
+    auto prediction = truth;
+    for (int patch = 0; patch < 5; ++patch) {
+      const int left = static_cast<int>(rng.below(width));
+      const int top = static_cast<int>(rng.below(height));
+      const int right = std::min(width, left + static_cast<int>(1 + rng.below(70)));
+      const int bottom = std::min(height, top + static_cast<int>(1 + rng.below(30)));
+      const T value = test::random_value<T>(rng, style);
+      const int kind = static_cast<int>(rng.below(4));
+      for (int y = top; y < bottom; ++y) {
+        for (int x = left; x < right; ++x) {
+          const T here = kind == 0 ? test::random_value<T>(rng, style) : value;
+          prediction.values[y * width + x] = here;
+          if (kind < 3) {
+            truth.values[y * width + x] = here;
+          }
+        }
+      }
+    }
+    agree_with_reference(prediction, truth, random_trimap(rng, width, height), workspace);
+  }
+}
+
+TEST(MattingErrors, Of8BitPicturesWithQuietAreasAgreeWithAFloodFillAnd81Taps) {
+  agree_on_quiet_pictures<uint8_t>(21);
+}
+
+TEST(MattingErrors, OfFloatPicturesWithQuietAreasAgreeWithAFloodFillAnd81Taps) {
+  agree_on_quiet_pictures<float>(22);
+}
+
+TEST(MattingErrors, WithoutATrimapHaveTheWholePictureAlone) {
+  MattingWorkspace workspace;
+  Rng rng{5};
+  const auto truth = random_grid<uint8_t>(rng, 33, 17, 1);
+  const auto prediction = random_prediction(rng, truth, 0);
+  const auto trimap = random_trimap(rng, 33, 17);
+  const auto without = matting_errors(prediction.view(), truth.view(), std::nullopt, {}, workspace);
+  const auto with = matting_errors(prediction.view(), truth.view(), trimap.view(), {}, workspace);
+  EXPECT_FALSE(without.unknown.has_value());
+  EXPECT_EQ(without.all.sums, with.all.sums);
+  EXPECT_EQ(without.all.values->grad, with.all.values->grad);
 }
 
 TEST(MattingErrors, DoNotDependOnTheStride) {

@@ -25,6 +25,12 @@ struct ChainEvents {
   int ties = 0;          ///< levels with two components of the largest size
   int empty_levels = 0;  ///< levels without pixels while some were still in
   int breaks = 0;        ///< levels whose largest component lies outside the one before
+
+  void operator+=(const ChainEvents& other) {
+    ties += other.ties;
+    empty_levels += other.empty_levels;
+    breaks += other.breaks;
+  }
 };
 
 /// The errors as the definitions read, slowly: ten flood fills, direct two-dimensional filters in

@@ -14,23 +14,21 @@ namespace muster {
 /// (components and gradients are those of the whole picture), and differ only as said here.
 enum class MattingProfile {
   /// Gradient by a 9x9 Gaussian derivative (sigma 1.4, unit L2 norm) with borders replicated.
-  /// Connectivity by the
-  /// largest 4-connected component; of equals the one whose first pixel comes first row by row; a
-  /// level without
-  /// pixels ends every pixel that is still in. (Xu et al., Deep Image Matting, 2017.)
+  /// Connectivity by the largest 4-connected component; of equals the one whose first pixel comes
+  /// first row by row; a level without pixels ends every pixel that is still in. (Xu et al., Deep
+  /// Image Matting, 2017.)
   dim,
   /// As dim, but the pixels outside a level's set compete as one component and win ties, as in the
-  /// Python that
-  /// most papers' code copies (GCA-Matting).
+  /// Python that most papers' code copies (GCA-Matting).
   gca,
   /// As dim, but each picture is stretched to its own minimum and maximum before the gradient (a
-  /// flat one has
-  /// gradient 0), and of equal components the one whose first pixel comes first column by column.
+  /// flat one has gradient 0), and of equal components the one whose first pixel comes first column
+  /// by column.
   matlab,
   /// As dim, but a level without pixels is skipped, and the gradient is by a Gaussian derivative of
-  /// sigma 1.4,
-  /// radius 6, weights that sum to 1 and borders reflected (d c b a | a b c d | d c b a), its sum
-  /// divided by 10.
+  /// sigma 1.4, radius 6, weights that sum to 1 and borders reflected (d c b a | a b c d | d c b
+  /// a),
+  /// its sum divided by 10.
   p3m,
 };
 
@@ -55,9 +53,9 @@ struct ErrorValues {
   double conn = 0.0;
 };
 
-/// Sums over a region of pictures of integers, M the full scale: |p - g|, (p - g)^2 and ten times
-/// the difference of connectivity, in units of 1, 1 and 1 out of M, M^2 and 10 M. No rounding is in
-/// them.
+/// Sums over a region of pictures of integers, M the full scale: |p - g| in units of 1/M,
+/// (p - g)^2 in units of 1/M^2, the difference of connectivity in units of 1/(10 M). No rounding is
+/// in them.
 struct ErrorSums {
   int64_t sad = 0;
   int64_t sse = 0;
@@ -78,7 +76,8 @@ struct MattingErrors {
   RegionErrors all{};                     ///< every pixel
 };
 
-/// Working memory of `matting_errors`, kept from one picture to the next. One thread at a time.
+/// Working memory of `matting_errors`, kept from one picture to the next: at most 24 bytes a pixel
+/// of the largest so far. One thread at a time.
 class MattingWorkspace {
  public:
   struct Buffers;
@@ -95,8 +94,8 @@ class MattingWorkspace {
 };
 
 /// SAD, MSE, gradient and connectivity error of an alpha matte against the truth, for the unknown
-/// region and the whole picture. The result depends on the values alone: the order of every sum is
-/// fixed, and SAD, MSE and connectivity of integers come from integer sums.
+/// region and the whole picture. The result depends on the values alone, not on the processor: the
+/// order of every sum is fixed, and SAD, MSE and connectivity of integers come from integer sums.
 ///
 /// Connectivity (Rhemann et al. 2009, as Xu et al. 2017 compute it): level i = 1..10 is reached
 /// where both mattes are at least i/10 (in integers 10 v >= i M); a pixel leaves at the first level
@@ -104,9 +103,12 @@ class MattingWorkspace {
 /// error is |d_p [d_p >= 0.15] - d_g [d_g >= 0.15]|. For float and double, i/10 is the nearest
 /// double and sums are in double.
 ///
+/// The pictures have the same width and height; strides may differ. The trimap counts as unknown
+/// where it is 85..169; without one there is no unknown region.
+///
 /// Error of kind `data` for pictures whose sizes differ, for no pixels, for more than 2^30 pixels,
-/// and for a value that is not finite or outside [0, 1]. Any thread, each with a workspace of its
-/// own.
+/// and for a float or double that is not finite or outside [0, 1]. Any thread, each with a
+/// workspace of its own. After an error the workspace may be used again.
 MattingErrors matting_errors(const Picture8& prediction, const Picture8& truth,
                              const std::optional<Picture8>& trimap, const MattingOptions& options,
                              MattingWorkspace& workspace);
