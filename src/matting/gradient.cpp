@@ -21,6 +21,31 @@ double total(const double (&lanes)[4]) { return (lanes[0] + lanes[2]) + (lanes[1
 
 }  // namespace
 
+/// The columns of a trimap from `left` on.
+struct Gradient::TrimapStrip {
+  const std::optional<Picture8>& trimap;
+  int64_t left;
+  uint8_t end_of_row[columns] = {};  // of a strip that reaches beyond the picture
+
+  TrimapStrip(const std::optional<Picture8>& whole, int64_t first) : trimap{whole}, left{first} {}
+
+  /// Null without a trimap.
+  const uint8_t* row(int64_t y) {
+    if (!trimap) {
+      return nullptr;
+    }
+    if (y + rows_ahead < trimap->height) {
+      __builtin_prefetch(trimap->row(y + rows_ahead) + left);
+    }
+    const uint8_t* values = trimap->row(y) + left;
+    if (trimap->width - left >= columns) {
+      return values;
+    }
+    std::copy_n(values, trimap->width - left, end_of_row);
+    return end_of_row;
+  }
+};
+
 /// A picture and what is done to its values before the filter.
 template <typename T>
 struct Gradient::Source {
@@ -62,156 +87,135 @@ struct Gradient::Source {
   }
 };
 
-/// The columns from `left` on. Rows are asked for from top to bottom.
+/// One picture in the columns from `left` on. Rows are asked for from top to bottom.
 template <typename Filter, typename T>
 class Gradient::Strip {
  public:
-  Strip(const Source<T>& prediction, const Source<T>& truth, const std::optional<Picture8>& trimap,
-        int64_t left)
-      : prediction_{prediction},
-        truth_{truth},
-        trimap_{trimap},
+  Strip(const Source<T>& source, int64_t left, Rings& rings)
+      : source_{source},
+        rings_{rings},
         left_{left},
         first_{std::max<int64_t>(0, left - Filter::radius)},
-        count_{std::min(prediction.picture.width, left + columns + Filter::radius) - first_},
-        maps_alike_{prediction.maps_as(truth)} {}
+        count_{std::min(source.picture.width, left + columns + Filter::radius) - first_} {}
 
-  /// Whether both pictures are equal, or flat, in all that row y of the gradient depends on.
-  bool adds_nothing(int64_t y) {
-    const int64_t bottom = std::min(prediction_.picture.height - 1, y + Filter::radius);
-    for (; seen_ <= bottom; ++seen_) {
-      prefetch(prediction_.picture, seen_ + rows_ahead);
-      prefetch(truth_.picture, seen_ + rows_ahead);
-      look_at(seen_);
-    }
-    const int64_t rows = bottom - std::max<int64_t>(0, y - Filter::radius) + 1;
-    return equal_rows_ >= rows || flat_rows_ >= rows;
+  /// The next row, from row 0 on.
+  void look_at(int64_t y) {
+    prefetch(y + rows_ahead);
+    const T* row = values(y);
+    const bool is_flat = std::memcmp(row, row + 1, bytes() - sizeof(T)) == 0;
+    const bool goes_on = flat_rows_ > 0 && row[0] == *values(y - 1);
+    flat_rows_ = is_flat ? (goes_on ? flat_rows_ + 1 : 1) : 0;
   }
 
-  /// Brings all rows that row y depends on into the rings.
-  void filter_to(int64_t y, const StripKernels& filter, Side& prediction, Side& truth) {
+  /// Whether the last rows that were looked at, so many, have one value.
+  [[nodiscard]] bool is_flat(int64_t rows) const { return flat_rows_ >= rows; }
+
+  [[nodiscard]] bool equals(const Strip& other, int64_t y) const {
+    return source_.maps_as(other.source_) && std::memcmp(values(y), other.values(y), bytes()) == 0;
+  }
+
+  /// Row y of the rings, with all rows that it depends on.
+  StripRow row(int64_t y, const StripKernels& filter) {
     for (int64_t row = std::max(filtered_, y - Filter::radius); row <= y + Filter::radius; ++row) {
-      filter_row(prediction_, row, filter, prediction);
-      filter_row(truth_, row, filter, truth);
+      filter_row(row, filter);
     }
     filtered_ = y + Filter::radius + 1;
-    if (trimap_ && y + rows_ahead < trimap_->height) {
-      __builtin_prefetch(trimap_->row(y + rows_ahead) + left_);
-    }
-  }
-
-  static StripRow row(const Side& side, int64_t y) {
     const int64_t at = (slot(y - Filter::radius) + Filter::radius) * columns;
-    return {.smooth = side.smooth + at, .derived = side.derived + at};
+    return {.smooth = rings_.smooth + at, .derived = rings_.derived + at};
   }
 
  private:
   static int64_t slot(int64_t y) { return (y + Filter::radius) % ring_rows<Filter>; }
 
+  [[nodiscard]] const T* values(int64_t y) const { return source_.picture.row(y) + first_; }
+  [[nodiscard]] size_t bytes() const { return static_cast<size_t>(count_) * sizeof(T); }
+
   /// The processor does not see by itself which rows come next: they lie too far apart.
-  [[gnu::always_inline]] void prefetch(const Picture<T>& picture, int64_t y) const {
-    if (y < picture.height) {
-      const T* row = picture.row(y) + first_;
+  [[gnu::always_inline]] void prefetch(int64_t y) const {
+    if (y < source_.picture.height) {
       for (int64_t x = 0; x < count_; x += cache_line / static_cast<int64_t>(sizeof(T))) {
-        __builtin_prefetch(row + x);
+        __builtin_prefetch(values(y) + x);
       }
     }
   }
 
-  void look_at(int64_t y) {
-    const auto bytes = static_cast<size_t>(count_) * sizeof(T);
-    const T* p = prediction_.picture.row(y) + first_;
-    const T* t = truth_.picture.row(y) + first_;
-    if (maps_alike_ && std::memcmp(p, t, bytes) == 0) {
-      ++equal_rows_;
-      flat_rows_ = 0;
-      return;
-    }
-    equal_rows_ = 0;
-    const auto is_flat = [&](const T* row) {
-      return std::memcmp(row, row + 1, bytes - sizeof(T)) == 0;
-    };
-    if (!is_flat(p) || !is_flat(t)) {
-      flat_rows_ = 0;
-      return;
-    }
-    const bool goes_on = flat_rows_ > 0 && p[0] == prediction_.picture.row(y - 1)[first_] &&
-                         t[0] == truth_.picture.row(y - 1)[first_];
-    flat_rows_ = goes_on ? flat_rows_ + 1 : 1;
-  }
-
   /// Row y, which may lie beyond the border.
-  void filter_row(const Source<T>& source, int64_t y, const StripKernels& filter,
-                  Side& side) const {
-    const int64_t width = source.picture.width;
-    const int64_t inner = Filter::inside(y, source.picture.height);
-    double* values = side.values;  // of the column left_ - radius
-    const auto column = [&](int64_t x) -> double& { return values[x - left_ + Filter::radius]; };
-    source.copy(inner, first_, count_, &column(first_));
+  void filter_row(int64_t y, const StripKernels& filter) {
+    const int64_t width = source_.picture.width;
+    const int64_t inner = Filter::inside(y, source_.picture.height);
+    const auto column = [&](int64_t x) { return rings_.values + (x - left_ + Filter::radius); };
+    source_.copy(inner, first_, count_, column(first_));
     for (int64_t x = left_ - Filter::radius; x < 0; ++x) {
-      column(x) = border(source, inner, Filter::inside(x, width));
+      source_.copy(inner, Filter::inside(x, width), 1, column(x));
     }
-    const int64_t end = std::min(width + Filter::radius, left_ + columns + Filter::radius);
+    const int64_t end = std::min(width, left_ + columns) + Filter::radius;
     for (int64_t x = width; x < end; ++x) {
-      column(x) = border(source, inner, Filter::inside(x, width));
+      source_.copy(inner, Filter::inside(x, width), 1, column(x));
     }
     const int64_t at = slot(y) * columns;
-    filter.along_row(values + Filter::radius, &side.smooth[at], &side.derived[at]);
+    filter.along_row(rings_.values + Filter::radius, rings_.smooth + at, rings_.derived + at);
+    // Beyond the picture the gradient is 0.
     if (width < left_ + columns) {
-      clear_from(width - left_, &side.smooth[at]);
-      clear_from(width - left_, &side.derived[at]);
+      clear_from(width - left_, rings_.smooth + at);
+      clear_from(width - left_, rings_.derived + at);
     }
   }
 
-  /// Beyond the picture both sides have gradient 0.
   static void clear_from(int64_t column, double* row) {
     for (double* turn : {row, row + ring_rows<Filter> * columns}) {
       std::fill(turn + column, turn + columns, 0.0);
     }
   }
 
-  static double border(const Source<T>& source, int64_t y, int64_t x) {
-    double value = 0.0;
-    source.copy(y, x, 1, &value);
-    return value;
-  }
-
-  const Source<T>& prediction_;
-  const Source<T>& truth_;
-  const std::optional<Picture8>& trimap_;
+  const Source<T>& source_;
+  Rings& rings_;
   int64_t left_;
   int64_t first_;  // of the columns that the strip depends on
   int64_t count_;
-  bool maps_alike_;           // equal values are equal after the map too
-  int64_t seen_ = 0;          // rows before it have been looked at
-  int64_t equal_rows_ = 0;    // so many rows before `seen_` are equal
-  int64_t flat_rows_ = 0;     // so many rows before `seen_` are flat and one like the other
+  int64_t flat_rows_ = 0;     // so many rows, to the last that was looked at, have one value
   int64_t filtered_ = -1000;  // rows before it, a window of them, are in the rings
 };
 
 template <typename Filter, typename T>
 GradientSums Gradient::sweep(const Source<T>& prediction, const Source<T>& truth,
                              const std::optional<Picture8>& trimap, const StripKernels& filter) {
-  const int64_t width = prediction.picture.width;
   GradientSums sums;
-  for (int64_t left = 0; left < width; left += columns) {
-    Strip<Filter, T> strip{prediction, truth, trimap, left};
-    LaneSums lanes;
-    for (int64_t y = 0; y < prediction.picture.height; ++y) {
-      if (strip.adds_nothing(y)) {
-        continue;
-      }
-      strip.filter_to(y, filter, prediction_, truth_);
-      const uint8_t* unknown = trimap ? trimap->row(y) + left : nullptr;
-      uint8_t end_of_row[columns] = {};
-      if (trimap && width - left < columns) {
-        unknown = static_cast<const uint8_t*>(
-            std::memcpy(end_of_row, unknown, static_cast<size_t>(width - left)));
-      }
-      filter.add_errors(strip.row(prediction_, y), strip.row(truth_, y), unknown, lanes);
-    }
+  for (int64_t left = 0; left < prediction.picture.width; left += columns) {
+    Strip<Filter, T> p{prediction, left, prediction_};
+    Strip<Filter, T> t{truth, left, truth_};
+    const auto lanes =
+        strip_sums(p, t, TrimapStrip{trimap, left}, prediction.picture.height, filter);
     sums.all += total(lanes.all);
     sums.unknown += total(lanes.unknown);
+  }
+  return sums;
+}
+
+template <typename Filter, typename T>
+LaneSums Gradient::strip_sums(Strip<Filter, T>& prediction, Strip<Filter, T>& truth,
+                              TrimapStrip trimap, int64_t height, const StripKernels& filter) {
+  LaneSums sums;
+  int64_t seen = 0;        // rows before it have been looked at
+  int64_t equal_rows = 0;  // so many of them, to the last one, are equal
+  for (int64_t y = 0; y < height; ++y) {
+    const int64_t bottom = std::min(height - 1, y + Filter::radius);
+    for (; seen <= bottom; ++seen) {
+      prediction.look_at(seen);
+      truth.look_at(seen);
+      equal_rows = prediction.equals(truth, seen) ? equal_rows + 1 : 0;
+    }
+    const int64_t rows = bottom - std::max<int64_t>(0, y - Filter::radius) + 1;
+    const bool p_is_flat = prediction.is_flat(rows);
+    const bool t_is_flat = truth.is_flat(rows);
+    if (equal_rows >= rows || (p_is_flat && t_is_flat)) {
+      continue;
+    }
+    const uint8_t* unknown = trimap.row(y);
+    if (p_is_flat || t_is_flat) {
+      filter.add_squares((p_is_flat ? truth : prediction).row(y, filter), unknown, sums);
+    } else {
+      filter.add_errors(prediction.row(y, filter), truth.row(y, filter), unknown, sums);
+    }
   }
   return sums;
 }

@@ -121,6 +121,28 @@ void add_errors_of_strip(const StripRow& prediction, const StripRow& truth, cons
   store(sums.unknown, inside);
 }
 
+template <typename Simd, typename Filter>
+void add_squares_of_strip(const StripRow& row, const uint8_t* trimap, LaneSums& sums) {
+  uint8_t unknown[StripKernels::columns];
+  const bool any_unknown = trimap != nullptr && find_unknown_of_strip<Simd>(trimap, unknown);
+  Doubles4 all;
+  Doubles4 inside;
+  load(all, sums.all);
+  load(inside, sums.unknown);
+  for (int64_t x = 0; x < StripKernels::columns; x += 4) {
+    Doubles4 square;
+    square_of_gradient<Filter>(row, x, square);
+    all += square;
+    if (any_unknown) {
+      Masks4 mask;
+      Simd::widen_mask(mask, unknown + x);
+      inside += (Doubles4)((Masks4)square & mask);
+    }
+  }
+  store(sums.all, all);
+  store(sums.unknown, inside);
+}
+
 template <typename Simd>
 void stretch_values(double* values, int64_t count, double lowest, double range) {
   int64_t x = 0;
@@ -137,7 +159,8 @@ void stretch_values(double* values, int64_t count, double lowest, double range) 
 template <typename Simd, typename Filter>
 StripKernels make_strip_kernels() {
   return {.along_row = filter_along_row<Simd, Filter>,
-          .add_errors = add_errors_of_strip<Simd, Filter>};
+          .add_errors = add_errors_of_strip<Simd, Filter>,
+          .add_squares = add_squares_of_strip<Simd, Filter>};
 }
 
 }  // namespace muster

@@ -65,6 +65,8 @@ struct StripKernels {
   /// `trimap`: null where there is none.
   void (*add_errors)(const StripRow& prediction, const StripRow& truth, const uint8_t* trimap,
                      LaneSums& sums);
+  /// The same with a gradient of 0 in the other picture.
+  void (*add_squares)(const StripRow& row, const uint8_t* trimap, LaneSums& sums);
 };
 
 /// The inner loops, for one instruction set. All sets give the same bits.

@@ -26,9 +26,8 @@ enum class MattingProfile {
   /// by column.
   matlab,
   /// As dim, but a level without pixels is skipped, and the gradient is by a Gaussian derivative of
-  /// sigma 1.4, radius 6, weights that sum to 1 and borders reflected (d c b a | a b c d | d c b
-  /// a),
-  /// its sum divided by 10.
+  /// sigma 1.4, radius 6 and weights that sum to 1, with borders reflected (c b a | a b c), its sum
+  /// divided by 10.
   p3m,
 };
 
@@ -77,7 +76,7 @@ struct MattingErrors {
 };
 
 /// Working memory of `matting_errors`, kept from one picture to the next: at most 24 bytes a pixel
-/// of the largest so far. One thread at a time.
+/// of the largest so far (30 where it is a few pixels wide) and 200 kB. One thread at a time.
 class MattingWorkspace {
  public:
   struct Buffers;
