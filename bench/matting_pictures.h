@@ -20,7 +20,7 @@ struct Mattes {
 
 /// Head and shoulders with hair. The truth is 0 or 255 but for an edge that is soft and full of
 /// strands; the prediction has a smoother edge and noise (sigma 6 % of full scale) wherever the
-/// trimap is unknown, which is a sixth of the picture, and is exact elsewhere.
+/// trimap is unknown, which is 18 % of the picture, and is exact elsewhere.
 class PortraitMaker {
  public:
   PortraitMaker(int64_t width, int64_t height) : width_{width}, height_{height} {}

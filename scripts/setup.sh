@@ -3,7 +3,7 @@
 # usage: scripts/setup.sh [build|test|bench|lint]...      default: build
 #   build  compiler, libraries, libtorch (.venv), the examples' pictures
 #   test   build, and GoogleTest, Chromium, the real tools that tests compare with (.venv, .venv-tools)
-#   bench  build, and Google Benchmark, valgrind, Lightning to compare with (.venv-peers)
+#   bench  build, and Google Benchmark, valgrind, what to compare with: Lightning, scipy, scikit-image (.venv-peers)
 #   lint   build, and clang-format, clang-tidy and the headers of the two above
 # environment:
 #   MUSTER_TORCH        a folder with libtorch's include/ and lib/: no torch wheel is installed
@@ -110,11 +110,11 @@ install_wheels() { # FOLDER EXTRA-PIP-OPTION|- WHEEL...
   fi
 }
 
-# Those that benchmarks compare with, on the torch of .venv, so that it is not fetched again.
+# Those that benchmarks compare with, on the torch and the scikit-image of .venv, so that they are not fetched again.
 install_peers() {
   local site
   if ! has_wheel .venv torch==2.13.0; then
-    echo "setup: .venv holds no torch==2.13.0, so benchmarks run without Lightning beside them" >&2
+    echo "setup: .venv holds no torch==2.13.0, so benchmarks run with nothing beside them" >&2
     return
   fi
   if ! .venv-peers/bin/python -c '' 2>/dev/null; then
@@ -123,7 +123,7 @@ install_peers() {
   for site in .venv/lib/python3*/site-packages; do
     echo "$PWD/$site" >".venv-peers/${site#.venv/}/torch-of-venv.pth"
   done
-  install_wheels .venv-peers - lightning==2.6.6
+  install_wheels .venv-peers - lightning==2.6.6 scipy==1.17.1 lazy-loader==0.4
 }
 
 install_packages
