@@ -1,12 +1,13 @@
 # The front door. `make` alone says what there is.
 JOBS ?= 2
+FUZZ_SECONDS ?= 60
 CMAKE_QUIET = --log-level=WARNING
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 CTEST = ctest --output-on-failure --no-label-summary -j2
 .SHELLFLAGS = -euo pipefail -c
 SHELL = bash
 
-.PHONY: help demo test build bench lint asan tsan clean setup-build
+.PHONY: help demo test build bench lint asan tsan fuzz clean setup-build
 
 help:
 	@echo "make demo   install what is missing, build, train and use a matting network on two processes (runs/demo)"
@@ -16,6 +17,7 @@ help:
 	@echo "make lint   clang-format and clang-tidy"
 	@echo "make asan   every test under the address and undefined-behaviour sanitizers"
 	@echo "make tsan   the tests without real processes under the thread sanitizer"
+	@echo "make fuzz   the fuzz targets, each for FUZZ_SECONDS=$(FUZZ_SECONDS); what they find goes to build/fuzz/found"
 	@echo "make clean  remove build/ and runs/ (.venv stays)"
 	@echo "JOBS=$(JOBS) compilers run at once; each takes up to 1.3 GB of memory"
 
@@ -59,6 +61,19 @@ asan tsan:
 	@cmake $(CMAKE_QUIET) --preset $@ >/dev/null
 	@cmake --build build/$@
 	@cd build/$@ && $(CTEST) $(if $(filter tsan,$@),-LE 'dist|oracle')
+
+fuzz:
+	@scripts/setup.sh fuzz
+	@cmake $(CMAKE_QUIET) --preset fuzz >/dev/null
+	@cmake --build --preset fuzz
+	@mkdir -p build/fuzz/found
+	@for fuzzer in build/fuzz/bin/*_fuzz; do \
+	  name=$$(basename "$$fuzzer"); mkdir -p "build/fuzz/corpus/$$name"; \
+	  "$$fuzzer" -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -verbosity=0 -print_final_stats=1 \
+	    -artifact_prefix=build/fuzz/found/ "build/fuzz/corpus/$$name" >"build/fuzz/$$name.log" 2>&1 || \
+	    { tail -60 "build/fuzz/$$name.log"; exit 1; }; \
+	  echo "$$name: no finding in $$(sed -n 's/^stat::number_of_executed_units: *//p' "build/fuzz/$$name.log") inputs"; \
+	done
 
 clean:
 	@rm -rf build runs

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs what Muster needs and is not there yet; does nothing, and asks no network, when all is there.
-# usage: scripts/setup.sh [build|test|bench|lint]...      default: build
+# usage: scripts/setup.sh [build|test|bench|lint|fuzz]...      default: build
 #   build  compiler, libraries, libtorch (.venv), the examples' pictures
 #   test   build, and GoogleTest, Chromium, the real tools that tests compare with (.venv, .venv-tools)
 #   bench  build, and Google Benchmark, valgrind, what to compare with: Lightning, scipy, scikit-image (.venv-peers)
 #   lint   build, and clang-format, clang-tidy and the headers of the two above
+#   fuzz   build, and Clang with its sanitizers
 # environment:
 #   MUSTER_TORCH        a folder with libtorch's include/ and lib/: no torch wheel is installed
 #   MUSTER_TORCH_INDEX  the package index to take the torch wheel from, such as PyTorch's own index of CPU builds; where
@@ -13,9 +14,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 sets=" ${*:-build} "
-case "$sets" in *" test "* | *" bench "* | *" lint "*) sets="$sets build " ;; esac
+case "$sets" in *" test "* | *" bench "* | *" lint "* | *" fuzz "*) sets="$sets build " ;; esac
 for name in $sets; do
-  case "$name" in build | test | bench | lint) ;; *) sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
+  case "$name" in build | test | bench | lint | fuzz) ;; *) sed -n '2,13s/^# \{0,1\}//p' "$0" >&2; exit 2 ;; esac
 done
 wants() { case "$sets" in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
 
@@ -31,6 +32,7 @@ if wants test; then
 fi
 if wants bench; then packages+=(libbenchmark-dev valgrind); fi
 if wants lint; then packages+=(clang-format clang-tidy-16 clang-16 libclang-rt-16-dev libgtest-dev libbenchmark-dev valgrind); fi
+if wants fuzz; then packages+=(clang-16 libclang-rt-16-dev); fi
 if [ -n "${MUSTER_TORCH:-}" ]; then # torchmetrics would bring the wheel
   kept=()
   for wheel in "${wheels[@]}"; do
