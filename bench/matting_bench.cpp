@@ -48,10 +48,9 @@ void measure(benchmark::State& state, const std::vector<T>& prediction, const st
 }
 
 std::vector<float> floats(const std::vector<uint8_t>& bytes) {
-  std::vector<float> values;
-  for (const uint8_t value : bytes) {
-    values.push_back(static_cast<float>(value) / 255.0F);
-  }
+  std::vector<float> values(bytes.size());
+  std::transform(bytes.begin(), bytes.end(), values.begin(),
+                 [](uint8_t value) { return static_cast<float>(value) / 255.0F; });
   return values;
 }
 

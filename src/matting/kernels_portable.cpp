@@ -12,7 +12,7 @@ struct PortableSimd {
   [[gnu::always_inline]] static uint32_t mask(const Bytes32& lanes) {
     static_assert(std::endian::native == std::endian::little);
     uint32_t bits = 0;
-    for (int i = 0; i < 4; ++i) {
+    for (int64_t i = 0; i < 4; ++i) {
       uint64_t eight = 0;
       __builtin_memcpy(&eight, reinterpret_cast<const uint8_t*>(&lanes) + 8 * i, 8);
       // The product moves the lowest bit of each byte to the top byte.
@@ -52,7 +52,7 @@ struct PortableSimd {
   template <typename V>
   [[gnu::always_inline]] static void widen_mask(V& lanes, const uint8_t* masks) {
     for (size_t lane = 0; lane < sizeof(V) / sizeof(lanes[0]); ++lane) {
-      lanes[lane] = static_cast<int8_t>(masks[lane]);
+      lanes[lane] = masks[lane] != 0 ? -1 : 0;
     }
   }
 };

@@ -28,7 +28,7 @@ template <typename Simd>
 void find_changes(const uint8_t* row, int64_t words, uint64_t* bits) {
   for (int64_t word = 0; word < words; ++word) {
     uint64_t same = 0;
-    for (int half = 0; half < 2; ++half) {
+    for (int64_t half = 0; half < 2; ++half) {
       Bytes32 here;
       Bytes32 before;
       load(here, row + 64 * word + 32 * half);
@@ -48,7 +48,7 @@ void find_peak_ends(const uint8_t* above, const uint8_t* here, int64_t words, ui
   for (int64_t word = 0; word < words; ++word) {
     Bytes32 now[2];
     Bytes32 before[2];
-    for (int half = 0; half < 2; ++half) {
+    for (int64_t half = 0; half < 2; ++half) {
       const int64_t x = 64 * word + 32 * half;
       Bytes32 one;
       Bytes32 two;

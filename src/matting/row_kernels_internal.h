@@ -64,8 +64,7 @@ template <typename Simd, typename T>
 
 template <typename Simd, typename T>
 bool levels_of_row(const T* prediction, const T* truth, int64_t width, uint8_t* levels) {
-  Vector<MaskOf<T>, lanes_of<T>> valid{};
-  valid = valid == valid;
+  Vector<MaskOf<T>, lanes_of<T>> valid = ~Vector<MaskOf<T>, lanes_of<T>>{};
   int64_t x = 0;
   for (; x + row_block <= width; x += row_block) {
     levels_of_block<Simd>(prediction + x, truth + x, levels + x, valid);

@@ -20,7 +20,7 @@ namespace muster {
 
 template <typename T, int lanes>
 struct VectorOf {
-  typedef T type __attribute__((vector_size(sizeof(T) * lanes)));
+  using type [[gnu::vector_size(sizeof(T) * lanes)]] = T;
 };
 template <typename T, int lanes>
 using Vector = typename VectorOf<T, lanes>::type;

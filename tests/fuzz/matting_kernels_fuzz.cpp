@@ -8,9 +8,11 @@
 #include <muster/matting/errors.h>
 
 #include "src/matting/workspace_internal.h"
-#include "tests/matting/reference.h"
+#include "tests/matting/pictures.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -89,7 +91,7 @@ T value_of(Input& input, Values kind) {
 template <typename T>
 Grid<T> grid_of(Input& input, int width, int height, Values kind, bool in_runs) {
   Grid<T> grid{width, height, {}};
-  const auto size = static_cast<size_t>(width * height);
+  const auto size = static_cast<size_t>(width) * static_cast<size_t>(height);
   while (grid.values.size() < size) {
     const T value = value_of<T>(input, kind);
     const size_t length = in_runs ? size_t{1} + input.byte() : 1;
@@ -117,8 +119,10 @@ void require_same(const RegionErrors& one, const RegionErrors& two) {
   require(one.n == two.n && one.sums == two.sums, "kernels differ in integers");
   require(one.values.has_value() == two.values.has_value(), "kernels differ in values");
   if (one.values) {
-    require(std::memcmp(&*one.values, &*two.values, sizeof(ErrorValues)) == 0,
-            "kernels differ in bits");
+    const auto bits = [](const ErrorValues& values) {
+      return std::bit_cast<std::array<uint64_t, 4>>(values);
+    };
+    require(bits(*one.values) == bits(*two.values), "kernels differ in bits");
   }
 }
 
@@ -163,12 +167,8 @@ void check_pictures(Input& input, Values kind, bool in_runs, bool is_wide) {
     // Raw floats may lie so close together that 1e-9 of their difference is beyond a double.
     require(errors.has_value(), "good values were refused");
     const SlowReference<T> reference{prediction, truth, profile};
-    std::vector<bool> unknown;
-    for (const uint8_t value : trimap.values) {
-      unknown.push_back(value >= 85 && value <= 169);
-    }
-    require_close(*errors->unknown, reference.errors(unknown));
-    require_close(errors->all, reference.errors(std::vector<bool>(unknown.size(), true)));
+    require_close(*errors->unknown, reference.errors(test::unknown_of(trimap)));
+    require_close(errors->all, reference.errors(std::vector<bool>(trimap.values.size(), true)));
   }
 }
 

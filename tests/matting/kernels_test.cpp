@@ -16,8 +16,6 @@
 namespace muster {
 namespace {
 
-using test::Grid;
-
 /// 64 * words values, with a zero before them, as the kernels take rows of levels.
 class LevelRow {
  public:

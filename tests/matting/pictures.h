@@ -4,11 +4,13 @@
 
 #include "tests/matting/reference.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <vector>
 
 namespace muster::test {
 
@@ -75,10 +77,9 @@ inline Grid<uint8_t> random_trimap(Rng& rng, int width, int height) {
 }
 
 inline std::vector<bool> unknown_of(const Grid<uint8_t>& trimap) {
-  std::vector<bool> unknown;
-  for (const uint8_t value : trimap.values) {
-    unknown.push_back(value >= 85 && value <= 169);
-  }
+  std::vector<bool> unknown(trimap.values.size());
+  std::transform(trimap.values.begin(), trimap.values.end(), unknown.begin(),
+                 [](uint8_t value) { return value >= 85 && value <= 169; });
   return unknown;
 }
 
