@@ -12,16 +12,6 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-constexpr uint64_t kGolden = 0x9e3779b97f4a7c15U;
-
-/// The output function of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
-/// generators", 2014): one-to-one, every input bit reaches every output bit.
-constexpr uint64_t scramble(uint64_t z) {
-  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
-  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
-  return z ^ (z >> 31U);
-}
-
 // The C library picks its log and cos by processor, and they differ in the last bit. These are
 // plain additions, multiplications and divisions, which are the same everywhere; good to about
 // 1e-15.
@@ -72,16 +62,11 @@ double portable_cos_turn(double turn) {
 }  // namespace
 
 uint64_t mix_key(std::initializer_list<uint64_t> parts) {
-  uint64_t key = scramble(parts.size() + kGolden);
+  uint64_t key = detail::scramble(parts.size() + detail::golden);
   for (const uint64_t part : parts) {
-    key = scramble((key ^ part) + kGolden);
+    key = detail::scramble((key ^ part) + detail::golden);
   }
   return key;
-}
-
-uint64_t Rng::operator()() {
-  state_ += kGolden;
-  return scramble(state_);
 }
 
 int64_t Rng::below(int64_t bound) {

@@ -140,12 +140,12 @@ struct Ddp::State {
   }
 
   /// The gradient of the loss itself: its part of the mean over all samples, times W since the
-  /// reducer divides by W. Undefined for 1.
+  /// reducer divides by W. It is kept: torch would make a 1 anew in each step.
   const at::Tensor& scale(const at::Tensor& loss, int64_t samples, int64_t step_samples) {
     const double by =
         static_cast<double>(samples) * group.size() / static_cast<double>(step_samples);
-    if (by == 1.0) return one;
-    if (by != scale_by || scaled.scalar_type() != loss.scalar_type()) {
+    if (by != scale_by || scaled.sizes() != loss.sizes() ||
+        scaled.scalar_type() != loss.scalar_type() || scaled.device() != loss.device()) {
       scaled = at::full(loss.sizes(), by, loss.options().requires_grad(false));
       scale_by = by;
     }
@@ -163,7 +163,6 @@ struct Ddp::State {
   Group group;
   NamedTensors buffers;
   std::unique_ptr<GradientReducer> reducer{};  ///< none on a group of one
-  at::Tensor one{};
   at::Tensor scaled{};
   double scale_by = 0.0;
 };

@@ -6,6 +6,20 @@
 
 namespace muster {
 
+namespace detail {
+
+constexpr uint64_t golden = 0x9e3779b97f4a7c15U;
+
+/// The output function of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+/// generators", 2014): one-to-one, every input bit reaches every output bit.
+constexpr uint64_t scramble(uint64_t z) {
+  z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31U);
+}
+
+}  // namespace detail
+
 /// One 64-bit key from several numbers (seed, epoch, index, ...); equal for equal numbers in equal
 /// order on every machine, and well mixed: neighbours in any number give unrelated keys.
 uint64_t mix_key(std::initializer_list<uint64_t> parts);
@@ -24,7 +38,10 @@ class Rng {
 
   static constexpr uint64_t min() { return 0; }
   static constexpr uint64_t max() { return ~uint64_t{0}; }
-  uint64_t operator()();
+  uint64_t operator()() {
+    state_ += detail::golden;
+    return detail::scramble(state_);
+  }
 
   /// In [0, bound), without bias; bound >= 1.
   int64_t below(int64_t bound);

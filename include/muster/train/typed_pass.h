@@ -69,6 +69,7 @@ class TypedTrainPass final : public TrainPass {
     epoch_.emplace(loader_.batches(epoch, share));
   }
   bool next() override {
+    batch_.reset();  // its memory is what the next one takes
     batch_ = epoch_->next();
     return batch_.has_value();
   }
