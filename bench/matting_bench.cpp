@@ -1,5 +1,7 @@
+#include <muster/io/image.h>
 #include <muster/matting/errors.h>
 
+#include "libpng_writer.h"
 #include "matting_pictures.h"
 
 #include <benchmark/benchmark.h>
@@ -9,10 +11,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <string>
 #include <vector>
 
-// All eight numbers of a picture of 1920x1080 on one core, once decoded. The memory is that of a
-// workspace after the picture.
+// All eight numbers of a picture of 1920x1080 on one core, once decoded and with three PNGs decoded
+// before. The memory is that of a workspace after the picture.
 
 namespace muster {
 namespace {
@@ -66,6 +69,44 @@ void portrait_of_floats(benchmark::State& state) {
   measure(state, prediction, truth, mattes.trimap);
 }
 
+Picture8 view(const Image& image) {
+  return {image.pixels.get(), image.width, image.height, image.width};
+}
+
+/// Prediction, truth and trimap of the portrait.
+const std::vector<std::string>& portrait_files() {
+  static const std::vector<std::string> files = [] {
+    const auto mattes = bench::PortraitMaker{width, height}.make();
+    return std::vector{bench::write_by_libpng(mattes.prediction, width),
+                       bench::write_by_libpng(mattes.truth, width),
+                       bench::write_by_libpng(mattes.trimap, width)};
+  }();
+  return files;
+}
+
+void portrait_of_files(benchmark::State& state) {
+  const auto& files = portrait_files();
+  MattingWorkspace workspace;
+  for (auto _ : state) {
+    const Image prediction = decode_image(files[0], "prediction");
+    const Image truth = decode_image(files[1], "truth");
+    const Image trimap = decode_image(files[2], "trimap");
+    benchmark::DoNotOptimize(
+        matting_errors(view(prediction), view(truth), view(trimap), {}, workspace));
+  }
+  for (const auto& file : files) {
+    state.counters["file bytes"] += static_cast<double>(file.size());
+  }
+}
+
+void decoding_of_files(benchmark::State& state) {
+  for (auto _ : state) {
+    for (const auto& file : portrait_files()) {
+      benchmark::DoNotOptimize(decode_image(file, "file"));
+    }
+  }
+}
+
 void pure_noise(benchmark::State& state) {
   static const auto mattes = bench::noise(width, height);
   measure(state, mattes.prediction, mattes.truth, mattes.trimap);
@@ -86,6 +127,10 @@ void repeat(benchmark::internal::Benchmark* benchmark) {
 
 BENCHMARK(portrait)->Name("8-bit portrait, min at most 15 ms")->Apply(repeat);
 BENCHMARK(portrait_of_floats)->Name("float portrait, min at most 20 ms")->Apply(repeat);
+BENCHMARK(portrait_of_files)
+    ->Name("8-bit portrait of three PNGs, min at most 25 ms")
+    ->Apply(repeat);
+BENCHMARK(decoding_of_files)->Name("... of which decoding")->Apply(repeat);
 BENCHMARK(pure_noise)->Name("8-bit noise, min at most 120 ms")->Apply(repeat);
 
 }  // namespace

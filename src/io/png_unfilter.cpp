@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -71,6 +72,29 @@ void add_paeth(uint8_t* row, const uint8_t* above_row, size_t bytes) {
     left = (load_pixel(row + i) + nearest) & 0xff;
     corner = above;
     store_pixel<pixel_bytes>(row + i, left);
+  }
+}
+
+/// The same for pixels of one byte, where each waits for the one before it: of above and corner it
+/// is known ahead between which values of left neither is nearer than left itself, and from which
+/// on the greater of the two is nearer, so that left has only to be compared.
+template <>
+void add_paeth<1>(uint8_t* row, const uint8_t* above_row, size_t bytes) {
+  int left = 0;
+  int corner = 0;
+  for (size_t i = 0; i < bytes; ++i) {
+    const int above = above_row[i];
+    const int rise = 3 * (corner - above);
+    const int falling = rise & (rise >> 31);  // std::min(rise, 0), for which GCC takes a branch
+    const int low = above + falling;
+    const int high = above + rise - falling;
+    const int middle = above + ((rise + (rise > 0 ? 1 : 0) + 1) >> 1);
+    int nearest = left >= middle ? std::max(above, corner) : std::min(above, corner);
+    nearest = left <= low ? left : nearest;
+    nearest = left >= high ? left : nearest;
+    left = (row[i] + nearest) & 0xff;
+    row[i] = static_cast<uint8_t>(left);
+    corner = above;
   }
 }
 

@@ -5,8 +5,11 @@
 #include <muster/base/random.h>
 #include <muster/io/png.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <set>
+#include <vector>
 
 #include "src/io/png_internal.h"
 #include "tests/io/picture_support.h"
@@ -78,6 +81,51 @@ TEST(Png, DecodesEveryColourTypeDepthFilterAndInterlacing) {
       }
     }
   }
+}
+
+int paeth_of_the_standard(int left, int above, int corner) {
+  const int estimate = left + above - corner;
+  const int from_left = std::abs(estimate - left);
+  const int from_above = std::abs(estimate - above);
+  const int from_corner = std::abs(estimate - corner);
+  if (from_left <= from_above && from_left <= from_corner) {
+    return left;
+  }
+  return from_above <= from_corner ? above : corner;
+}
+
+/// Pixels of so many bytes, all bytes of a pixel alike.
+void expect_paeth_of_all_neighbours(size_t pixel_bytes) {
+  constexpr size_t pixels = 513;
+  const size_t bytes = pixels * pixel_bytes;
+  std::vector<uint8_t> row(bytes + unfilter_margin);
+  std::vector<uint8_t> above(bytes + unfilter_margin);
+  std::vector<uint8_t> expected(bytes);
+  // Above alternate two values and the row counts up in pairs: each byte to the left meets both.
+  for (int one = 0; one < 256; ++one) {
+    for (int two = 0; two <= one; ++two) {
+      int left = 0;
+      int corner = 0;
+      for (size_t i = 0; i < pixels; ++i) {
+        const int up = i % 2 == 0 ? one : two;
+        const auto value = static_cast<uint8_t>(i / 2);
+        const int filtered = value - paeth_of_the_standard(left, up, corner);
+        std::fill_n(&above[i * pixel_bytes], pixel_bytes, static_cast<uint8_t>(up));
+        std::fill_n(&expected[i * pixel_bytes], pixel_bytes, value);
+        std::fill_n(&row[i * pixel_bytes], pixel_bytes, static_cast<uint8_t>(filtered));
+        left = value;
+        corner = up;
+      }
+      ASSERT_TRUE(png_unfilter(4, row.data(), above.data(), bytes, pixel_bytes));
+      ASSERT_TRUE(std::equal(expected.begin(), expected.end(), row.begin()))
+          << pixel_bytes << " bytes, " << one << " and " << two << " above";
+    }
+  }
+}
+
+TEST(Png, UndoesPaethForEveryLeftAboveAndCorner) {
+  expect_paeth_of_all_neighbours(1);
+  expect_paeth_of_all_neighbours(3);
 }
 
 TEST(Png, DecodesInterlacedImagesOfEverySmallSize) {
