@@ -8,6 +8,7 @@
 #include <muster/matting/errors.h>
 
 #include "src/matting/workspace_internal.h"
+#include "tests/fuzz/target.h"
 #include "tests/matting/pictures.h"
 
 #include <algorithm>
@@ -15,37 +16,29 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <span>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
 namespace muster {
 namespace {
 
+using fuzz::require;
 using test::Grid;
 using test::SlowReference;
 
-void require(bool holds, const char* what) {
-  if (!holds) {
-    std::fprintf(stderr, "matting_kernels_fuzz: %s\n", what);
-    std::abort();
-  }
-}
-
 class Input {
  public:
-  explicit Input(std::span<const uint8_t> bytes) : bytes_{bytes} {}
+  explicit Input(std::string_view bytes) : bytes_{bytes} {}
 
   uint8_t byte() {
     if (bytes_.empty()) {
       return 0;
     }
-    const uint8_t value = bytes_.front();
-    bytes_ = bytes_.subspan(1);
+    const auto value = static_cast<uint8_t>(bytes_.front());
+    bytes_.remove_prefix(1);
     return value;
   }
 
@@ -61,7 +54,7 @@ class Input {
   }
 
  private:
-  std::span<const uint8_t> bytes_;
+  std::string_view bytes_;
 };
 
 /// How bytes become values.
@@ -190,9 +183,12 @@ void check(Input input) {
 }
 
 }  // namespace
-}  // namespace muster
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  muster::check(muster::Input{{data, size}});
-  return 0;
-}
+namespace fuzz {
+
+void check_input(std::string_view input) { check(Input{input}); }
+
+std::vector<std::string> seeds() { return {}; }
+
+}  // namespace fuzz
+}  // namespace muster
