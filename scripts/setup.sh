@@ -27,7 +27,7 @@ wheels_alone=(scikit-image==0.26.0) # only its photographs are wanted, so withou
 tools=()
 if wants test; then
   packages+=(libgtest-dev chromium procps iproute2)
-  wheels+=(numpy==2.4.6 safetensors==0.8.0 torchmetrics==1.9.0)
+  wheels+=(numpy==2.4.6 safetensors==0.8.0 torchmetrics==1.9.0 pycocotools==2.0.11)
   tools+=(wandb==0.31.0 tensorboard==2.21.0)
 fi
 if wants bench; then packages+=(libbenchmark-dev valgrind); fi

@@ -7,7 +7,9 @@
 #include <muster/comm/gather.h>
 #include <muster/data/loader.h>
 #include <muster/metrics/aggregate.h>
+#include <muster/metrics/confusion_matrix.h>
 #include <muster/metrics/matting.h>
+#include <muster/metrics/ranking.h>
 #include <muster/train/early_stopping.h>
 #include <muster/train/ema.h>
 #include <muster/train/learning_rate_monitor.h>

@@ -1,45 +1,13 @@
 #include <muster/base/check.h>
 #include <muster/metrics/aggregate.h>
 
-#include <bit>
+#include "src/metrics/state_internal.h"
+
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <vector>
 
 namespace muster {
-
-namespace {
-
-constexpr size_t word = 8;
-
-std::string pack_count(int64_t count) {
-  std::string bytes(word, '\0');
-  std::memcpy(bytes.data(), &count, word);
-  return bytes;
-}
-
-int64_t unpack_count(std::string_view& bytes) {
-  check(bytes.size() >= word, ErrorKind::data, "a metric's state has {} bytes where a count has {}",
-        bytes.size(), word);
-  int64_t count = 0;
-  std::memcpy(&count, bytes.data(), word);
-  bytes.remove_prefix(word);
-  return count;
-}
-
-void check_end(std::string_view bytes) {
-  check(bytes.empty(), ErrorKind::data, "a metric's state has {} bytes too many", bytes.size());
-}
-
-void add_count(int64_t& total, int64_t count) {
-  check(count <= std::numeric_limits<int64_t>::max() - total,
-        "a metric's total weight exceeds 2^63 - 1");
-  total += count;
-}
-
-MetricResult single(std::optional<double> value) { return {.values = {{"", value}}}; }
-
-}  // namespace
 
 void Mean::update(double value, int64_t weight) {
   check(weight >= 0, "a weight counts samples and is 0 or more, not {}", weight);
@@ -57,14 +25,21 @@ std::optional<double> Mean::value() const {
   return weight_ > 0 ? std::optional{sum_.mean(weight_)} : std::nullopt;
 }
 
-std::string Mean::state() { return weight_ > 0 ? pack_count(weight_) + sum_.pack() : ""; }
+std::string Mean::state() {
+  if (weight_ == 0) {
+    return {};
+  }
+  StateWriter writer;
+  ExactMean{sum_, weight_}.write(writer);
+  return writer.take();
+}
 
 void Mean::merge(std::string_view state) {
-  const int64_t weight = unpack_count(state);
-  const ExactSum sum = ExactSum::unpack(state);
-  check_end(state);
-  add_count(weight_, weight);
-  sum_.merge(sum);
+  StateReader reader{state};
+  const auto other = ExactMean::read(reader);
+  reader.finish();
+  add_count(weight_, other.count);
+  sum_.merge(other.sum);
 }
 
 MetricResult Mean::compute() { return single(value()); }
@@ -89,14 +64,21 @@ std::optional<double> Sum::value() const {
   return count_ > 0 ? std::optional{sum_.sum()} : std::nullopt;
 }
 
-std::string Sum::state() { return count_ > 0 ? pack_count(count_) + sum_.pack() : ""; }
+std::string Sum::state() {
+  if (count_ == 0) {
+    return {};
+  }
+  StateWriter writer;
+  ExactMean{sum_, count_}.write(writer);
+  return writer.take();
+}
 
 void Sum::merge(std::string_view state) {
-  const int64_t count = unpack_count(state);
-  const ExactSum sum = ExactSum::unpack(state);
-  check_end(state);
-  add_count(count_, count);
-  sum_.merge(sum);
+  StateReader reader{state};
+  const auto other = ExactMean::read(reader);
+  reader.finish();
+  add_count(count_, other.count);
+  sum_.merge(other.sum);
 }
 
 MetricResult Sum::compute() { return single(value()); }
@@ -104,6 +86,96 @@ MetricResult Sum::compute() { return single(value()); }
 void Sum::reset() {
   sum_ = {};
   count_ = 0;
+}
+
+namespace {
+
+/// Adds `one` * `other` * `weight`: the rounded product, and by how much it was rounded.
+void add_product(ExactSum& sum, double one, double other, int64_t weight) {
+  const double product = one * other;
+  sum.add(product, weight);
+  if (std::isfinite(product)) {
+    sum.add(std::fma(one, other, -product), weight);
+  }
+}
+
+/// Numbers whose sum is what `sum` holds, exactly; the first is that sum rounded.
+std::vector<double> parts_of(ExactSum sum) {
+  std::vector<double> parts;
+  for (double part = sum.sum(); part != 0.0; part = sum.sum()) {
+    parts.push_back(part);
+    if (!std::isfinite(part)) {
+      break;
+    }
+    sum.add(-part);
+  }
+  return parts;
+}
+
+}  // namespace
+
+StandardDeviation::StandardDeviation(StandardDeviationOptions options) : options_{options} {
+  check(options.correction >= 0, "a standard deviation's correction is 0 or more, not {}",
+        options.correction);
+}
+
+void StandardDeviation::update(double value, int64_t weight) {
+  check(weight >= 0, "a weight counts samples and is 0 or more, not {}", weight);
+  add_count(weight_, weight);
+  sum_.add(value, weight);
+  add_product(squares_, value, value, weight);
+}
+
+void StandardDeviation::update(std::span<const double> values) {
+  for (const double value : values) {
+    update(value);
+  }
+}
+
+std::optional<double> StandardDeviation::value() const {
+  if (weight_ <= options_.correction) {
+    return std::nullopt;
+  }
+  ExactSum spread;  // weight * (sum of squares) - (sum)^2, without rounding
+  for (const double part : parts_of(squares_)) {
+    spread.add(part, weight_);
+  }
+  const auto parts = parts_of(sum_);
+  for (const double one : parts) {
+    for (const double other : parts) {
+      add_product(spread, -one, other, 1);
+    }
+  }
+  const double variance = spread.mean(weight_) / static_cast<double>(weight_ - options_.correction);
+  return std::sqrt(variance);
+}
+
+std::string StandardDeviation::state() {
+  if (weight_ == 0) {
+    return {};
+  }
+  StateWriter writer;
+  ExactMean{sum_, weight_}.write(writer);
+  writer.sum(squares_);
+  return writer.take();
+}
+
+void StandardDeviation::merge(std::string_view state) {
+  StateReader reader{state};
+  const auto other = ExactMean::read(reader);
+  const auto squares = reader.sum();
+  reader.finish();
+  add_count(weight_, other.count);
+  sum_.merge(other.sum);
+  squares_.merge(squares);
+}
+
+MetricResult StandardDeviation::compute() { return single(value()); }
+
+void StandardDeviation::reset() {
+  sum_ = {};
+  squares_ = {};
+  weight_ = 0;
 }
 
 double lower(double one, double two) {
@@ -128,11 +200,18 @@ void Extreme::update(std::span<const double> values) {
   }
 }
 
-std::string Extreme::state() { return value_ ? pack_count(std::bit_cast<int64_t>(*value_)) : ""; }
+std::string Extreme::state() {
+  StateWriter writer;
+  if (value_) {
+    writer.number(*value_);
+  }
+  return writer.take();
+}
 
 void Extreme::merge(std::string_view state) {
-  const auto value = std::bit_cast<double>(unpack_count(state));
-  check_end(state);
+  StateReader reader{state};
+  const double value = reader.number();
+  reader.finish();
   update(value);
 }
 

@@ -9,7 +9,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <set>
 #include <vector>
 
@@ -28,27 +27,11 @@ std::vector<double> scattered(Rng& rng, int count) {
   return values;
 }
 
-/// All results that splits over 1 to 7 ranks and shuffled orders give.
 template <typename AnyMetric>
 std::set<std::string> results_of_splits(const std::vector<double>& values) {
-  std::set<std::string> results;
-  Rng rng{17};
-  for (int world = 1; world <= 7; ++world) {
-    for (int trial = 0; trial < 20; ++trial) {
-      std::vector<int64_t> order(values.size());
-      std::iota(order.begin(), order.end(), int64_t{0});
-      rng.shuffle(order);
-      std::vector<AnyMetric> ranks(static_cast<size_t>(world));
-      for (const int64_t i : order) {
-        ranks[static_cast<size_t>(rng.below(world))].update(values[static_cast<size_t>(i)]);
-      }
-      test::sync(ranks);
-      for (auto& rank : ranks) {
-        results.insert(test::fingerprint(rank.compute()) + rank.state());
-      }
-    }
-  }
-  return results;
+  return test::results_of_splits(
+      static_cast<int64_t>(values.size()), [] { return AnyMetric{}; },
+      [&](AnyMetric& metric, int64_t i) { metric.update(values[static_cast<size_t>(i)]); });
 }
 
 TEST(Aggregates, GiveTheSameBitsForAnySplitAndOrder) {
@@ -59,6 +42,7 @@ TEST(Aggregates, GiveTheSameBitsForAnySplitAndOrder) {
   EXPECT_EQ(results_of_splits<Sum>(values).size(), 1U);
   EXPECT_EQ(results_of_splits<Min>(values).size(), 1U);
   EXPECT_EQ(results_of_splits<Max>(values).size(), 1U);
+  EXPECT_EQ(results_of_splits<StandardDeviation>(scattered(rng, 50)).size(), 1U);
 }
 
 TEST(Aggregates, GiveTheSameBitsForAnySplitOfZerosOfBothSigns) {
@@ -130,13 +114,51 @@ TEST(Mean, RefusesAWeightBeyond63Bits) {
   EXPECT_THROW(mean.update(1.0), Error);
 }
 
+TEST(StandardDeviation, LosesNothingFarFromZero) {
+  // Sums of squares in double would have lost all of it: 1e9 squared has steps of 128.
+  StandardDeviation metric;
+  metric.update(std::vector<double>{1e9 + 1.0, 1e9 + 2.0, 1e9 + 3.0, 1e9 + 4.0});
+  EXPECT_EQ(metric.value(), std::sqrt(5.0 / 3.0));
+  StandardDeviation of_all{{.correction = 0}};
+  of_all.update(1e15, 3);
+  of_all.update(1e15 + 4.0);
+  EXPECT_EQ(of_all.value(), std::sqrt(3.0));
+}
+
+TEST(StandardDeviation, OfEqualValuesIsZero) {
+  StandardDeviation metric;
+  metric.update(0.1, 1000);
+  EXPECT_EQ(metric.value(), 0.0);
+}
+
+TEST(StandardDeviation, OfOneValueIsNoneUnlessItIsTheWhole) {
+  StandardDeviation metric;
+  EXPECT_FALSE(metric.value().has_value());
+  metric.update(3.0);
+  EXPECT_FALSE(metric.value().has_value());
+  StandardDeviation of_all{{.correction = 0}};
+  of_all.update(3.0);
+  EXPECT_EQ(of_all.value(), 0.0);
+  EXPECT_THROW((StandardDeviation{{.correction = -1}}), Error);
+}
+
+TEST(StandardDeviation, LetsANanAndAnInfinityThrough) {
+  for (const double value : {nan_value, HUGE_VAL}) {
+    StandardDeviation metric;
+    metric.update(std::vector<double>{1.0, value, 2.0});
+    EXPECT_TRUE(std::isnan(metric.value().value_or(0.0)));
+  }
+}
+
 TEST(Aggregates, OfNothingHaveNoValueAndNoState) {
   Mean mean;
   Sum sum;
   Min min;
   Max max;
-  for (Metric* metric : {static_cast<Metric*>(&mean), static_cast<Metric*>(&sum),
-                         static_cast<Metric*>(&min), static_cast<Metric*>(&max)}) {
+  StandardDeviation spread;
+  for (Metric* metric :
+       {static_cast<Metric*>(&mean), static_cast<Metric*>(&sum), static_cast<Metric*>(&min),
+        static_cast<Metric*>(&max), static_cast<Metric*>(&spread)}) {
     EXPECT_EQ(metric->state(), "");
     ASSERT_EQ(metric->compute().values.size(), 1U);
     EXPECT_FALSE(metric->compute().values[0].second.has_value());

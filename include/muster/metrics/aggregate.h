@@ -52,6 +52,39 @@ class Sum : public Metric {
   int64_t count_ = 0;
 };
 
+struct StandardDeviationOptions {
+  int64_t correction = 1;  ///< subtracted from the total weight, as torch.std's; 0: of all values
+};
+
+/// The standard deviation of values, each with a weight (a count of samples), as torch.std gives
+/// it: sqrt((sum of x^2 - (sum of x)^2 / n) / (n - correction)). Sums and the difference are exact,
+/// so values far from 0 lose nothing; holds for magnitudes from 1e-140 to 1e150, and 0. Its one
+/// value is named "".
+class StandardDeviation : public Metric {
+ public:
+  /// Error of kind `usage` for a negative correction.
+  explicit StandardDeviation(StandardDeviationOptions options = {});
+
+  /// Adds `value` as if `weight` times; 0 adds nothing. Error of kind `usage` for a negative
+  /// weight.
+  void update(double value, int64_t weight = 1);
+  void update(std::span<const double> values);
+
+  /// Nothing when the total weight is not above the correction.
+  [[nodiscard]] std::optional<double> value() const;
+
+  std::string state() override;
+  void merge(std::string_view state) override;
+  MetricResult compute() override;
+  void reset() override;
+
+ private:
+  StandardDeviationOptions options_;
+  ExactSum sum_;
+  ExactSum squares_;
+  int64_t weight_ = 0;
+};
+
 /// The smaller of two values whatever their order: a NaN wins, and -0 is smaller than 0.
 double lower(double one, double two);
 /// The greater of two values whatever their order: a NaN wins, and 0 is greater than -0.

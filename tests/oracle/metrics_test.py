@@ -1,0 +1,274 @@
+"""Every metric that TorchMetrics has too, over random inputs and options, against the real one.
+
+TorchMetrics gets predictions of dtype double: it computes in the predictions' own type, Muster in double."""
+import itertools
+import math
+import os
+import subprocess
+import warnings
+
+import torch
+import torchmetrics.classification as tc
+from safetensors.torch import save_file
+
+warnings.simplefilter("ignore")
+torch.set_num_threads(1)
+torch.manual_seed(11)
+
+CASES, TENSORS, EXPECTED = [], {}, {}
+TYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
+RANDOM = torch.Generator().manual_seed(5)
+
+
+def pick(*choices):
+    return choices[torch.randint(len(choices), (1,), generator=RANDOM).item()]
+
+
+def add(metric, options, updates, expected, tolerance=1e-6):
+    """A case: `updates` are dicts of tensors by role, `expected` maps names of values to numbers, None for none."""
+    name = f"c{len(CASES)}"
+    for number, update in enumerate(updates):
+        for role, tensor in update.items():
+            TENSORS[f"{name}.{number}.{role}"] = tensor.clone().contiguous()
+    words = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in options.items()
+             if value is not None]
+    CASES.append(" ".join([name, metric, *words]))
+    EXPECTED[name] = expected, tolerance
+
+
+def value(number):
+    """What TorchMetrics gave; NaN is its way to say that there is nothing."""
+    number = float(number)
+    return None if math.isnan(number) else number
+
+
+def named(result):
+    """A scalar is the value "."; an array has one value an element."""
+    if result.ndim == 0:
+        return {".": value(result)}
+    return {str(i): value(number) for i, number in enumerate(result)}
+
+
+def scores(shape, kind):
+    """Scores of a kind: whole tenths so that some are equal, or logits; of some dtype."""
+    if kind == "tenths":
+        drawn = torch.randint(0, 11, shape) / 10
+    elif kind == "logits":
+        drawn = torch.randn(shape) * 3
+    else:
+        drawn = torch.rand(shape)
+    return drawn.to(pick(*TYPES))
+
+
+def distinct_scores(samples, classes, inner):
+    """Without equal ones among the classes of a sample, where torch.topk's choice is anyone's guess."""
+    order = torch.rand(samples, inner, classes).argsort(-1).movedim(-1, 1).reshape(samples, classes, inner)
+    return (order / classes).to(pick(*TYPES))
+
+
+def targets(shape, classes, ignore_index):
+    """Some classes never come; some elements are to be ignored."""
+    some = torch.randperm(classes)[:pick(1, max(1, classes - 1), classes)]
+    drawn = some[torch.randint(len(some), shape)]
+    if ignore_index is not None:
+        drawn[torch.rand(shape) < 0.3] = ignore_index
+    return drawn
+
+
+def doubled(preds):
+    return preds.double() if preds.is_floating_point() else preds
+
+
+def measured(metric, updates):
+    for update in updates:
+        metric.update(doubled(update["preds"]), update["target"])
+    return metric.compute()
+
+
+def is_empty(updates, ignore_index):
+    return all((update["target"] == ignore_index).all() if ignore_index is not None else update["target"].numel() == 0
+               for update in updates)
+
+
+def multiclass_updates(classes, ignore_index, top_k):
+    inner = pick(1, 1, 5)
+    updates = []
+    for _ in range(pick(1, 2, 5)):
+        samples = pick(1, 3, 20)
+        target = targets((samples, inner), classes, ignore_index)
+        if top_k > 1:
+            preds = distinct_scores(samples, classes, inner)
+        elif pick(True, False):
+            preds = targets((samples, inner), classes, None)
+        else:
+            preds = scores((samples, classes, inner), pick("tenths", "logits", "uniform"))
+        updates.append({"preds": preds.squeeze(-1) if inner == 1 else preds,
+                        "target": target.squeeze(-1) if inner == 1 else target})
+    return updates
+
+
+def yes_or_no_updates(labels, ignore_index):
+    """Binary where `labels` is None."""
+    updates = []
+    for _ in range(pick(1, 2, 5)):
+        shape = (pick(1, 3, 20),) + ((labels,) if labels else ()) + pick((), (), (4,))
+        kind = pick("whole", "tenths", "logits", "uniform")
+        preds = torch.randint(0, 2, shape) if kind == "whole" else scores(shape, kind)
+        updates.append({"preds": preds, "target": targets(shape, 2, ignore_index)})
+    return updates
+
+
+def empty_like(expected):
+    return {name: None for name in expected}
+
+
+def add_counted(updates, metric, reference, options, ignore_index):
+    expected = named(measured(reference, updates))
+    add(metric, options, updates, empty_like(expected) if is_empty(updates, ignore_index) else expected)
+
+
+def classification_cases():
+    averages = ["micro", "macro", "weighted", "none"]
+    for metric, average, ignore_index, top_k in itertools.product(
+            ["Accuracy", "Precision", "Recall", "F1Score"], averages, [None, 1, -100], [1, 2, 3]):
+        classes = pick(3, 5)
+        zero = {} if metric == "Accuracy" else {"zero_division": pick(0, 1)}
+        reference = getattr(tc, "Multiclass" + metric)(classes, top_k, average, ignore_index=ignore_index, **zero)
+        add_counted(multiclass_updates(classes, ignore_index, top_k), metric, reference,
+                    {"task": "multiclass", "num_classes": classes, "average": average, "top_k": top_k,
+                     "ignore_index": ignore_index, **zero}, ignore_index)
+    for metric, average, ignore_index in itertools.product(
+            ["Accuracy", "Precision", "Recall", "F1Score"], averages, [None, -1, 2]):
+        zero = {} if metric == "Accuracy" else {"zero_division": pick(0, 1)}
+        threshold = pick(0.5, 0.25)
+        labels = pick(2, 4)
+        reference = getattr(tc, "Multilabel" + metric)(labels, threshold, average, ignore_index=ignore_index, **zero)
+        add_counted(yes_or_no_updates(labels, ignore_index), metric, reference,
+                    {"task": "multilabel", "num_labels": labels, "average": average, "threshold": threshold,
+                     "ignore_index": ignore_index, **zero}, ignore_index)
+        reference = getattr(tc, "Binary" + metric)(threshold, ignore_index=ignore_index, **zero)
+        add_counted(yes_or_no_updates(None, ignore_index), metric, reference,
+                    {"task": "binary", "threshold": threshold, "average": average, "ignore_index": ignore_index, **zero},
+                    ignore_index)
+
+
+def matrix_values(matrix):
+    if matrix.ndim == 2:
+        return {f"{i}/{j}": float(matrix[i, j]) for i in range(len(matrix)) for j in range(len(matrix))}
+    return {f"{label}/{name}": number for label, part in enumerate(matrix) for name, number in matrix_values(part).items()}
+
+
+NORMALIZE = {"true": "actual", "pred": "predicted"}
+
+
+def without_hidden_logits(update, ignore_index):
+    """Whether ignored scores outside [0, 1] make all of them logits is not alike in TorchMetrics' binary metrics."""
+    preds, target = update["preds"], update["target"]
+    kept = preds[target != ignore_index] if ignore_index is not None else preds
+    return {"preds": preds if ((kept < 0) | (kept > 1)).any() else preds.clamp(0, 1), "target": target}
+
+
+def confusion_cases():
+    for normalize, ignore_index in itertools.product(["none", "true", "pred", "all"], [None, -1, 2]):
+        size = pick(3, 6)
+        for task, reference, updates in [
+                ("multiclass", tc.MulticlassConfusionMatrix(size, ignore_index=ignore_index, normalize=normalize),
+                 multiclass_updates(size, ignore_index, 1)),
+                ("multilabel", tc.MultilabelConfusionMatrix(size, ignore_index=ignore_index, normalize=normalize),
+                 yes_or_no_updates(size, ignore_index)),
+                ("binary", tc.BinaryConfusionMatrix(ignore_index=ignore_index, normalize=normalize),
+                 [without_hidden_logits(update, ignore_index) for update in yes_or_no_updates(None, ignore_index)])]:
+            expected = matrix_values(measured(reference, updates))
+            sizes = {"multiclass": {"num_classes": size}, "multilabel": {"num_labels": size}, "binary": {}}
+            add("ConfusionMatrix", {"task": task, **sizes[task], "normalize": NORMALIZE.get(normalize, normalize), "as_values": True,
+                                    "ignore_index": ignore_index}, updates,
+                empty_like(expected) if is_empty(updates, ignore_index) else expected)
+
+
+def ranking_updates(task, size, ignore_index):
+    kind = pick("tenths", "logits", "uniform")
+    updates = []
+    for _ in range(pick(1, 2, 4)):
+        inner = pick((), (), (4,))
+        samples = pick(2, 5, 40)
+        shape = (samples,) + (() if task == "binary" else (size,)) + inner
+        target = targets((samples,) + inner if task == "multiclass" else shape, size if task == "multiclass" else 2,
+                         ignore_index)
+        updates.append({"preds": scores(shape, kind), "target": target})
+    return updates
+
+
+def has_positives_of_class_0_only(updates, ignore_index):
+    return all(((update["target"] == 0) | (update["target"] == (-7 if ignore_index is None else ignore_index))).all()
+               for update in updates)
+
+
+def every_label_counts(updates, ignore_index):
+    together = torch.cat([(update["target"] != ignore_index).transpose(0, 1).flatten(1) for update in updates], 1)
+    return together.any(1).all()
+
+
+def ranking_cases():
+    torch.set_default_dtype(torch.float64)  # of what TorchMetrics divides
+    for metric, task, average, ignore_index, _ in itertools.product(
+            ["AUROC", "AveragePrecision"], ["binary", "multiclass", "multilabel"], ["micro", "macro", "weighted", "none"],
+            [None, -1, 0], range(3)):
+        if task == "multiclass" and average == "micro" or task != "multiclass" and ignore_index == 0:
+            continue
+        size = pick(2, 4)
+        updates = ranking_updates(task, size, ignore_index)
+        if is_empty(updates, ignore_index) or (task == "multilabel" and ignore_index is not None and
+                                               not every_label_counts(updates, ignore_index)):
+            continue
+        sizes = {"multiclass": {"num_classes": size}, "multilabel": {"num_labels": size}, "binary": {}}[task]
+        arguments = {"average": average} if task != "binary" else {}
+        reference = getattr(tc, task.capitalize() + metric)(**sizes, **arguments, ignore_index=ignore_index)
+        if metric == "AveragePrecision" and task == "multiclass" and has_positives_of_class_0_only(updates, ignore_index):
+            # TorchMetrics takes "all are of class 0" for "none is of the class", whichever the class is.
+            expected = {"0": 1.0} | {str(i): None for i in range(1, size)} if average == "none" else {".": 1.0}
+        else:
+            expected = named(measured(reference, updates))
+        add(metric, {"task": task, **sizes, "average": average, "ignore_index": ignore_index}, updates, expected, 1e-6)
+    torch.set_default_dtype(torch.float32)
+
+
+def deviation_cases():
+    for count, shift, correction in itertools.product([1, 2, 3, 100], [0, 1, 1e9], [0, 1]):
+        values = torch.randn(count, dtype=torch.float64) + shift
+        exact = torch.std(values - shift, correction=correction)  # the shift leaves few bits, alike in both
+        updates = [{"values": part} for part in values.split(pick(1, 7, 100))]
+        add("StandardDeviation", {"correction": correction}, updates, {".": value(exact)}, 1e-12)
+
+
+def close(found, expected, tolerance):
+    if found is None or expected is None:
+        return found is None and expected is None
+    return found == expected or abs(found - expected) <= tolerance * max(1.0, abs(expected))
+
+
+def main():
+    classification_cases()
+    confusion_cases()
+    ranking_cases()
+    deviation_cases()
+    with open("cases.txt", "w", encoding="utf-8") as file:
+        file.write("\n".join(CASES) + "\n")
+    save_file(TENSORS, "in.safetensors")
+    program = os.path.join(os.environ["MUSTER_BIN"], "metrics_program")
+    output = subprocess.run([program, "cases.txt", "in.safetensors"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    found = {name: {} for name in EXPECTED}
+    for line in output.splitlines():
+        name, of, number = line.split()
+        found[name][of] = None if number == "-" else float(number)
+    wrong = 0
+    for case in CASES:
+        expected, tolerance = EXPECTED[case.split()[0]]
+        values = found[case.split()[0]]
+        if set(values) != set(expected) or not all(close(values[of], expected[of], tolerance) for of in expected):
+            print(f"{case}\n  expected {expected}\n  found    {values}")
+            wrong += 1
+    assert wrong == 0, f"{wrong} of {len(CASES)} cases differ"
+    print(f"{len(CASES)} cases are alike")
+
+
+main()
