@@ -1,12 +1,9 @@
 #include <muster/base/check.h>
-#include <muster/base/text.h>
 #include <muster/proc/launch.h>
 
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
-#include <cstdio>
-
+#include "arguments.h"
 #include "subcommand.h"
 
 namespace muster::app {
@@ -50,25 +47,12 @@ void check_hosts(const Request& request) {
         request.master_addr);
 }
 
-// The option of `cli` nearest to `text`, or "".
-std::string closest_option(const CLI::App& cli, const std::string& text) {
-  std::vector<std::string> names;
-  for (const auto* option : cli.get_options()) {
-    for (const auto& name : option->get_lnames()) {
-      names.push_back("--" + name);
-    }
-  }
-  return closest_name(text.substr(0, text.find('=')), names);
-}
-
 std::vector<std::string> program_of(const CLI::App& cli) {
   std::vector<std::string> program = cli.remaining();
   if (!program.empty() && program[0] == "--") {
     program.erase(program.begin());
   } else if (!program.empty() && program[0].starts_with('-')) {
-    const std::string closest = closest_option(cli, program[0]);
-    check(closest.empty(), "there is no option '{}'; did you mean '{}'?", program[0], closest);
-    fail(ErrorKind::usage, "there is no option '{}'; see 'muster launch --help'", program[0]);
+    fail_unknown_option(cli, program[0]);
   }
   check(!program.empty(), "PROGRAM is missing; see 'muster launch --help'");
   return program;
@@ -84,15 +68,8 @@ int launch_command(const std::vector<std::string>& arguments) {
       "muster launch"};
   Request request;
   declare(cli, request);
-  try {
-    // CLI11 takes them last first.
-    cli.parse(std::vector<std::string>{arguments.rbegin(), arguments.rend()});
-  } catch (const CLI::CallForHelp&) {
-    std::fputs(cli.help().c_str(), stdout);
+  if (!parse_arguments(cli, arguments)) {
     return 0;
-  } catch (const CLI::ParseError& error) {
-    const std::string message = error.what();
-    fail(ErrorKind::usage, "{}; see 'muster launch --help'", message);
   }
   const auto program = program_of(cli);
   check(cli.count("-n") > 0, "-n N, the number of ranks, is missing; it stands before PROGRAM");

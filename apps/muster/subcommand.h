@@ -15,10 +15,12 @@ struct Subcommand {
 };
 
 int launch_command(const std::vector<std::string>& arguments);
+int matting_command(const std::vector<std::string>& arguments);
 
 /// All of them, in the order of `muster --help`. A new one is a source and a line here.
 inline constexpr Subcommand subcommands[] = {
     {"launch", "start and supervise the ranks of a program", launch_command},
+    {"matting", "errors of predicted alpha mattes against the truth", matting_command},
 };
 
 }  // namespace muster::app

@@ -58,6 +58,11 @@ void inflate(const PngChunks& png, std::string_view name, uint8_t* to, size_t by
   std::string joined;
   std::string_view data = png.data.front();
   if (png.data.size() > 1) {
+    size_t compressed = 0;
+    for (const auto part : png.data) {
+      compressed += part.size();
+    }
+    joined.reserve(compressed);  // growing would hold it twice
     for (const auto part : png.data) {
       joined += part;
     }

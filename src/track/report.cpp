@@ -22,7 +22,7 @@ std::string bytes_of_hex(std::string_view digits) {
 /// Nothing may be loaded, and no script may run but the one whose digest this is.
 std::string content_policy(std::string_view script) {
   return "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-" +
-         track::base64(bytes_of_hex(sha256_hex(script))) + "'; base-uri 'none'; form-action 'none'";
+         base64(bytes_of_hex(sha256_hex(script))) + "'; base-uri 'none'; form-action 'none'";
 }
 
 std::string counted(int64_t number, std::string_view what) {

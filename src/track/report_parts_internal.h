@@ -19,9 +19,6 @@ std::string readable(double value);
 /// A text of the run, escaped and isolated.
 std::string shown_text(std::string_view text);
 
-/// RFC 4648, with padding.
-std::string base64(std::string_view bytes);
-
 /// The final metrics: a matrix PREFIX by REST where several share their rests (val/unknown/sad,
 /// trimap/unknown/sad), the others one by one; then all of them by full name with every digit.
 std::string metrics_part(const std::vector<ReportMetric>& metrics);

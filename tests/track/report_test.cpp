@@ -31,11 +31,11 @@ std::string page_of(const TempDir& dir) {
 }
 
 TEST(Report, EncodesBase64) {
-  EXPECT_EQ(track::base64(""), "");
-  EXPECT_EQ(track::base64("f"), "Zg==");
-  EXPECT_EQ(track::base64("fo"), "Zm8=");
-  EXPECT_EQ(track::base64("foobar"), "Zm9vYmFy");
-  EXPECT_EQ(track::base64("\xff\xfe\xfd"), "//79");
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(base64("\xff\xfe\xfd"), "//79");
 }
 
 TEST(Report, RoundsForReading) {
@@ -78,7 +78,7 @@ TEST(Report, AllowsOneScriptByItsDigestAndNothingElse) {
       test::from_hex(sha256_hex(page.substr(begin, page.find("</script>") - begin)));
   EXPECT_NE(page.find("default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src "
                       "'sha256-" +
-                      track::base64(digest) + "'"),
+                      base64(digest) + "'"),
             std::string::npos);
 }
 
@@ -139,7 +139,7 @@ TEST(Report, ShowsPicturesInOrderAndSaysWhatIsMissing) {
     EXPECT_LT(html.find("<bdi>caption " + std::to_string(i)),
               html.find("<bdi>caption " + std::to_string(i + 1)));
   }
-  EXPECT_NE(html.find("base64," + track::base64(test::gray_png(4, 3, 2))), std::string::npos);
+  EXPECT_NE(html.find("base64," + base64(test::gray_png(4, 3, 2))), std::string::npos);
 
   track::PictureBudget small{.bytes_left = test::gray_png(4, 3, 0).size() + 1};
   EXPECT_EQ(count_of(track::gallery_part(stage, media.path(), small), "<img"), 1);

@@ -27,4 +27,7 @@ std::string escape_html(std::string_view text);
 /// take for a formula (it begins with = + - @, tab or carriage return) gets a leading apostrophe.
 std::string csv_text(std::string_view text);
 
+/// The bytes in base64 (RFC 4648), with padding.
+std::string base64(std::string_view bytes);
+
 }  // namespace muster
