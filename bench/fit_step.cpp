@@ -80,7 +80,7 @@ muster::Loader<Sample> make_loader(int num_workers) {
 
 /// Enough for all blocks.
 int64_t all_steps(const muster::Loader<Sample>& loader, int64_t ranks) {
-  const int64_t epoch = loader.size() / ranks;
+  const int64_t epoch = loader.size().value() / ranks;
   const int64_t blocks_of_epoch = epoch / (warm_up + block_steps);
   return (most_blocks + blocks_of_epoch - 1) / blocks_of_epoch * epoch;
 }

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 
 namespace muster {
 
@@ -38,14 +37,7 @@ Cli::~Cli() = default;
 
 const std::string& Cli::command() const { return state_->invocation.command; }
 
-std::string Cli::ckpt_path() const {
-  const std::string& given = state_->invocation.ckpt_path;
-  if (given == "best" || given == "last") {
-    return (std::filesystem::path{state_->options.run_dir} / "checkpoints" / (given + ".ckpt"))
-        .string();
-  }
-  return given;
-}
+const std::string& Cli::ckpt_path() const { return state_->invocation.ckpt_path; }
 
 Value Cli::section(const std::string& name, const Value& defaults) const {
   return section_of(state_->invocation, name, defaults);

@@ -67,7 +67,7 @@ struct Prefetch::State {
       lock.unlock();
       Slot result = made(position);
       lock.lock();
-      if (result.error) {
+      if (result.error || result.item == nullptr) {
         end = std::min(end, position + 1);
         room.notify_all();
       }
@@ -93,6 +93,8 @@ struct Prefetch::State {
   std::atomic<bool> cancelled = false;
   /// What `next` threw; the caller's thread alone uses it.
   std::exception_ptr failure;
+  /// Whether an item was null; the caller's thread alone uses it.
+  bool ended = false;
 
   std::mutex mutex;
   std::condition_variable room;
@@ -100,7 +102,7 @@ struct Prefetch::State {
   std::vector<Slot> slots;
   int64_t begun = 0;
   int64_t given = 0;
-  /// Where the threads stop: at `count`, or behind the first item known to have failed.
+  /// Where the threads stop: at `count`, or behind the first item that has failed or was null.
   int64_t end;
   std::vector<std::thread> threads;
 };
@@ -124,10 +126,14 @@ std::shared_ptr<void> Prefetch::next() {
   if (state.failure) {
     std::rethrow_exception(state.failure);
   }
-  if (state.given >= state.count) {
+  if (state.ended || state.given >= state.count) {
     return nullptr;
   }
   Slot slot = state.take();
+  if (slot.item == nullptr && !slot.error) {
+    state.ended = true;
+    return nullptr;
+  }
   if (slot.error) {
     state.failure = slot.error;
     std::rethrow_exception(slot.error);

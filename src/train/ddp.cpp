@@ -5,6 +5,7 @@
 #include <muster/value/tensor.h>
 
 #include <ATen/ops/full.h>
+#include <c10/core/GradMode.h>
 
 #include <algorithm>
 #include <array>
@@ -15,7 +16,16 @@ namespace muster {
 
 namespace {
 
-enum Note : size_t { note_samples, note_loss_sum, note_stop, note_save, note_non_finite, notes };
+enum Note : size_t {
+  note_samples,
+  note_loss_sum,
+  note_stop,
+  note_save,
+  note_non_finite,
+  note_more,
+  note_lacks,
+  notes
+};
 
 /// Of a rank within a step; the parameters' type may be float32.
 constexpr int64_t most_samples = int64_t{1} << 22U;
@@ -101,24 +111,28 @@ std::array<double, notes> notes_of(const StepFlags& flags) {
   out[note_stop] = flags.stop ? 1 : 0;
   out[note_save] = flags.save ? 1 : 0;
   out[note_non_finite] = flags.non_finite ? 1 : 0;
+  out[note_more] = flags.more ? 1 : 0;
+  out[note_lacks] = flags.lacks ? 1 : 0;
   return out;
 }
 
-AgreedFlags agree(std::span<const double> all, int64_t step_samples) {
+AgreedFlags agree(std::span<const double> all, std::optional<int64_t> step_samples) {
   AgreedFlags agreed;
   for (int rank = 0; !all.empty(); ++rank, all = all.subspan(notes)) {
     agreed.samples += std::llround(all[note_samples]);
     agreed.loss_sum += all[note_loss_sum];
     agreed.stop = agreed.stop || all[note_stop] != 0;
     agreed.save = agreed.save || all[note_save] != 0;
+    agreed.more = agreed.more || all[note_more] != 0;
+    agreed.lacks = agreed.lacks || all[note_lacks] != 0;
     if (all[note_non_finite] == 0 || agreed.non_finite) continue;
     agreed.non_finite = true;
     agreed.non_finite_rank = rank;
   }
-  check(agreed.samples == step_samples, ErrorKind::mismatch,
+  check(!step_samples || agreed.samples == *step_samples, ErrorKind::mismatch,
         "the ranks ran {} samples in a step of {}: the gradients are not those of the mean over "
         "its samples",
-        agreed.samples, step_samples);
+        agreed.samples, step_samples.value_or(0));
   return agreed;
 }
 
@@ -130,6 +144,7 @@ struct Ddp::State {
       : group{its_group}, buffers{std::move(its_buffers)} {
     check_alike(group, parameters, buffers);
     auto named = trained(parameters);
+    for (const auto& [name, tensor] : named) reduced.push_back(tensor);
     if (group.size() == 1) return;
     reducer = make_gradient_reducer(group, std::move(named),
                                     {.notes = notes,
@@ -140,10 +155,13 @@ struct Ddp::State {
   }
 
   /// The gradient of the loss itself: its part of the mean over all samples, times W since the
-  /// reducer divides by W. It is kept: torch would make a 1 anew in each step.
-  const at::Tensor& scale(const at::Tensor& loss, int64_t samples, int64_t step_samples) {
-    const double by =
-        static_cast<double>(samples) * group.size() / static_cast<double>(step_samples);
+  /// reducer divides by W; where their number is still unknown, its part of their sum. It is kept:
+  /// torch would make a 1 anew in each step.
+  const at::Tensor& scale(const at::Tensor& loss, int64_t samples,
+                          std::optional<int64_t> step_samples) {
+    const double by = step_samples ? static_cast<double>(samples) * group.size() /
+                                         static_cast<double>(*step_samples)
+                                   : static_cast<double>(samples);
     if (by != scale_by || scaled.sizes() != loss.sizes() ||
         scaled.scalar_type() != loss.scalar_type() || scaled.device() != loss.device()) {
       scaled = at::full(loss.sizes(), by, loss.options().requires_grad(false));
@@ -152,16 +170,32 @@ struct Ddp::State {
     return scaled;
   }
 
-  AgreedFlags synchronise(const at::Tensor& loss, const at::Tensor& gradient, int64_t step_samples,
-                          const StepFlags& flags) {
+  AgreedFlags synchronise(const at::Tensor& loss, const at::Tensor& gradient,
+                          std::optional<int64_t> step_samples, const StepFlags& flags) {
     const auto mine = notes_of(flags);
-    if (reducer != nullptr) return agree(reducer->reduce(loss, gradient, mine), step_samples);
-    if (loss.defined()) loss.backward(gradient);
-    return agree(mine, step_samples);
+    AgreedFlags agreed;
+    if (reducer != nullptr) {
+      agreed = agree(reducer->reduce(loss, gradient, mine), step_samples);
+    } else {
+      if (loss.defined()) loss.backward(gradient);
+      agreed = agree(mine, step_samples);
+    }
+    if (!step_samples && agreed.samples > 0) divide(agreed.samples);
+    return agreed;
+  }
+
+  /// From the sum over the step's samples, which the reducer has divided by W, to the mean.
+  void divide(int64_t samples) {
+    const c10::AutoGradMode no_grad{false};
+    const double by = static_cast<double>(group.size()) / static_cast<double>(samples);
+    for (const auto& parameter : reduced) {
+      if (parameter.grad().defined()) parameter.mutable_grad().mul_(by);
+    }
   }
 
   Group group;
   NamedTensors buffers;
+  std::vector<at::Tensor> reduced{};
   std::unique_ptr<GradientReducer> reducer{};  ///< none on a group of one
   at::Tensor scaled{};
   double scale_by = 0.0;
@@ -182,23 +216,24 @@ void Ddp::prepare_for_forward() {
   if (state_->reducer != nullptr) state_->reducer->prepare_for_forward();
 }
 
-AgreedFlags Ddp::backward(const at::Tensor& loss, int64_t samples, int64_t step_samples, bool last,
-                          const StepFlags& flags) {
+AgreedFlags Ddp::backward(const at::Tensor& loss, int64_t samples,
+                          std::optional<int64_t> step_samples, bool last, const StepFlags& flags) {
   if (!loss.defined() || loss.numel() != 1) {
     fail(ErrorKind::usage, "a loss is one number, not {}", describe(loss));
   }
   check(loss.requires_grad(),
         "the loss depends on no parameter that requires a gradient: compute it from the network's "
         "output, without detach() or a NoGradGuard");
-  check(samples > 0 && samples <= step_samples, "{} samples are no part of a step of {}", samples,
-        step_samples);
+  check(samples > 0 && samples <= step_samples.value_or(samples),
+        "{} samples are no part of a step of {}", samples, step_samples.value_or(samples));
   const at::Tensor& gradient = state_->scale(loss, samples, step_samples);
   if (last) return state_->synchronise(loss, gradient, step_samples, flags);
   loss.backward(gradient);
   return {};
 }
 
-AgreedFlags Ddp::backward_without_batch(int64_t step_samples, const StepFlags& flags) {
+AgreedFlags Ddp::backward_without_batch(std::optional<int64_t> step_samples,
+                                        const StepFlags& flags) {
   return state_->synchronise({}, {}, step_samples, flags);
 }
 

@@ -31,7 +31,7 @@ void EarlyStopping::on_epoch_end(const Progress& progress, const Report& report)
   if (progress.training == nullptr) {
     return;
   }
-  if (progress.stage == Stage::fit && progress.done < progress.batches) {
+  if (progress.stage == Stage::fit && progress.is_within_epoch()) {
     return;  // cut short: the training goes on with the rest of the epoch, if it does
   }
   const bool has_it = names(report, options_.monitor);

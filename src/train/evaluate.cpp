@@ -33,10 +33,16 @@ std::span<const std::shared_ptr<Callback>> callbacks_of(const Loop& loop) {
                                  : std::span<const std::shared_ptr<Callback>>{};
 }
 
+/// Global batches of a loader at most; INT64_MAX where its end alone tells.
 int64_t batches_of(const Pass& pass, const Loop& loop, int64_t loader) {
   const int64_t all =
       limit_of(pass.stage(), loop.options).of(pass.batches(loader), limit_name(pass.stage()));
   return loop.sanity_batches < 0 ? all : std::min(all, loop.sanity_batches);
+}
+
+/// As a Progress says it: a stream may end before its limit.
+int64_t shown_batches(const Pass& pass, const Loop& loop, int64_t loader) {
+  return pass.batches(loader) ? batches_of(pass, loop, loader) : -1;
 }
 
 Progress begin_progress(const Pass& pass, const Loop& loop) {
@@ -53,8 +59,9 @@ void run_loader(Pass& pass, Loop& loop, StepState& state, Progress& progress) {
   loop.phase.part = Phase::Part::load;
   loop.phase.loader = progress.loader;
   loop.phase.batch = loop.group.rank();
+  const int64_t limit = batches_of(pass, loop, progress.loader);
   pass.open(progress.loader,
-            {.limit = progress.batches,
+            {.limit = limit,
              .rank = loop.group.rank(),
              .world_size = world_size,
              .seed = static_cast<uint64_t>(loop.options.seed)},
@@ -68,7 +75,7 @@ void run_loader(Pass& pass, Loop& loop, StepState& state, Progress& progress) {
       pass.batch(step);
     }
     state.ledger.add_samples(static_cast<int64_t>(pass.indices().size()));
-    progress.done = std::min(progress.batches, (batch / world_size + 1) * world_size);
+    progress.done = std::min(limit, (batch / world_size + 1) * world_size);
     progress.values = state.shown;
     for (const auto& callback : callbacks_of(loop)) {
       callback->on_batch_end(progress);
@@ -127,7 +134,7 @@ EpochResult evaluate(Pass& pass, Loop& loop) {
 
   for (int64_t loader = 0; loader < pass.loaders(); ++loader) {
     progress.loader = loader;
-    progress.batches = batches_of(pass, loop, loader);
+    progress.batches = shown_batches(pass, loop, loader);
     progress.done = 0;
     run_loader(pass, loop, state, progress);
   }
@@ -155,7 +162,7 @@ EpochResult evaluate(Pass& pass, Loop& loop) {
 void end_epoch(const Pass& pass, const Loop& loop, const Report& report) {
   Progress progress = begin_progress(pass, loop);
   progress.loader = std::max<int64_t>(0, pass.loaders() - 1);
-  progress.batches = pass.loaders() > 0 ? batches_of(pass, loop, progress.loader) : 0;
+  progress.batches = pass.loaders() > 0 ? shown_batches(pass, loop, progress.loader) : 0;
   progress.done = progress.batches;
   const auto callbacks = callbacks_of(loop);
   for (const auto& callback : callbacks) {

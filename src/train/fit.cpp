@@ -58,7 +58,7 @@ class Fit {
     begin(ckpt_path);
     while (!is_finished()) {
       begin_epoch();
-      while (training_->position.batches_done < steps_.batches() && !is_finished()) {
+      while (steps_.has_more(training_->position) && !is_finished()) {
         take_step();
         if (training_->position.validation_due && !told_to_stop_) {
           validate();
@@ -106,7 +106,7 @@ bool Fit::is_finished() const {
   const Position& at = training_->position;
   const int64_t max_steps = context_.options.max_steps;
   return stopped_ || at.epoch >= max_epochs_ || (max_steps >= 0 && at.global_step >= max_steps) ||
-         steps_.batches() == 0;
+         steps_.has_no_data();
 }
 
 void Fit::begin(const std::string& ckpt_path) {
@@ -136,8 +136,8 @@ void Fit::begin(const std::string& ckpt_path) {
 
 void Fit::load(const std::string& ckpt_path, bool resumes) {
   training_->epoch_contents = Value::Dict{{"seed", context_.options.seed},
-                                          {"batches", steps_.batches()},
-                                          {"samples_in_the_first", pass_.samples_in(0)}};
+                                          {"batches", steps_.batches().value_or(-1)},
+                                          {"batch_size", pass_.batch_size()}};
   if (!resumes) {
     if (!ckpt_path.empty()) {
       load_weights(pass_.module(), ckpt_path);
@@ -146,6 +146,9 @@ void Fit::load(const std::string& ckpt_path, bool resumes) {
   }
   training_->load(ckpt_path);
   if (context_.writer != nullptr) {
+    const Position& at = training_->position;
+    std::fprintf(stderr, "muster: going on from %s: epoch %lld, step %lld\n", ckpt_path.c_str(),
+                 static_cast<long long>(at.epoch), static_cast<long long>(at.global_step));
     context_.writer->continue_training(training_->latest(true));
   }
 }
@@ -185,6 +188,10 @@ void Fit::begin_epoch() {
   }
   hook(true, &ModuleBase::on_train_epoch_start);
   steps_.begin_epoch(at);
+  if (at.batches_done == 0 && !steps_.has_more(at)) {
+    training_->stop(format("the training data gave no batch in epoch {}", at.epoch));
+    stopped_ = true;
+  }
 }
 
 void Fit::take_step() {
@@ -234,7 +241,7 @@ void Fit::end_epoch() {
   TrainingState& training = *training_;
   Position& at = training.position;
   hook(false, &ModuleBase::on_train_epoch_end);
-  at.epoch_ended = at.batches_done >= steps_.batches() && !at.validation_due;
+  at.epoch_ended = !steps_.has_more(at) && !at.validation_due;
   const Report report = log_.end_epoch(training);
   if (at.epoch_ended) {
     training.step_schedulers(SchedulerConfig::Interval::epoch, at.epoch + 1);
@@ -264,9 +271,11 @@ FitResult Fit::end() {
   hook(false, &ModuleBase::teardown);
   log_.finish(*training_);
   if (stopped_ && context_.writer != nullptr) {
-    std::fprintf(stderr, "muster: training stopped after %lld steps: %s\n",
+    const bool can_go_on = told_to_stop_ && context_.options.enable_checkpointing;
+    std::fprintf(stderr, "muster: training stopped after %lld steps: %s%s\n",
                  static_cast<long long>(at.global_step),
-                 training_->stop_reason.value_or("another rank was told to").c_str());
+                 training_->stop_reason.value_or("another rank was told to").c_str(),
+                 can_go_on ? "; --ckpt_path last goes on from here" : "");
   }
   const int mine = stop_signal();
   const std::array<int64_t, 1> signal{stopped_ && mine != SIGUSR1 ? mine : 0};

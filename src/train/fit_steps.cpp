@@ -8,7 +8,10 @@
 #include <muster/value/tensor.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
+#include <variant>
 
 namespace muster {
 
@@ -42,15 +45,22 @@ FitSteps::FitSteps(TrainPass& pass, bool validates, FitContext& context, StepSta
       context_{context},
       state_{state},
       validates_{validates},
-      batches_{context.options.limit_train_batches.of(pass.batches(), "limit_train_batches")} {
+      limit_{context.options.limit_train_batches.of(pass.batches(), "limit_train_batches")} {
+  if (pass.batches()) {
+    batches_ = limit_;
+  }
   if (validates && context.options.check_val_every_n_epoch) {
     // To be told before the first step.
     static_cast<void>(context.options.val_check_interval.of(batches_, "val_check_interval"));
   }
+  check(batches_ || !validates || context.options.check_val_every_n_epoch,
+        "check_val_every_n_epoch null counts batches across epochs, which needs data of a known "
+        "size; give check_val_every_n_epoch a number");
 }
 
 void FitSteps::begin_epoch(const Position& at) {
-  if (at.batches_done >= batches_) {
+  left_loader_ = false;
+  if (batches_ && at.batches_done >= *batches_) {
     return;  // resumed after the epoch's last step
   }
   const TrainerOptions& options = context_.options;
@@ -58,22 +68,37 @@ void FitSteps::begin_epoch(const Position& at) {
   context_.phase.part = Phase::Part::load;
   context_.phase.batch = at.batches_done + context_.group.rank();
   pass_.open(overfits ? 0 : at.epoch,
-             {.limit = batches_,
+             {.limit = limit_,
               .rank = context_.group.rank(),
               .world_size = context_.group.size(),
               .seed = static_cast<uint64_t>(options.seed),
               .first = at.batches_done,
               .shuffle = !overfits},
              batch_dtype(options.precision));
+  if (!pass_.has_known_counts()) {
+    StepFlags flags;
+    look_ahead(flags);
+    const std::array<int64_t, 2> mine{flags.more ? 1 : 0, flags.lacks ? 1 : 0};
+    const auto all = context_.group.all_reduce(mine, ReduceOp::max);
+    more_ = all[0] != 0;
+    lacks_ = all[1] != 0;
+  }
 }
 
 FitSteps::Plan FitSteps::plan(const Position& at) const {
   const int64_t ranks = context_.group.size();
   const int64_t most = ranks * context_.options.accumulate_grad_batches;
-  Plan plan{.first = at.batches_done, .end = std::min(at.batches_done + most, batches_)};
-  for (int64_t k = plan.first; k < plan.end; ++k) {
-    plan.samples += pass_.samples_in(k);
+  const int64_t end = batches_.value_or(limit_);
+  Plan plan{.first = at.batches_done, .end = std::min(end - most, at.batches_done) + most};
+  if (!pass_.has_known_counts()) {
+    plan.uneven = lacks_;
+    return plan;
   }
+  int64_t samples = 0;
+  for (int64_t k = plan.first; k < plan.end; ++k) {
+    samples += pass_.samples_in(k);
+  }
+  plan.samples = samples;
   plan.uneven = (plan.end - plan.first) % ranks != 0;
   return plan;
 }
@@ -91,12 +116,17 @@ bool FitSteps::is_validation_due(const Position& at, const Plan& plan) const {
   const TrainerOptions& options = context_.options;
   if (!options.check_val_every_n_epoch) {
     const int64_t every = std::get<int64_t>(options.val_check_interval.value());
-    const int64_t before = at.epoch * batches_;
+    const int64_t before = at.epoch * *batches_;
     return (before + plan.end) / every > (before + plan.first) / every;
   }
+  if ((at.epoch + 1) % *options.check_val_every_n_epoch != 0) {
+    return false;
+  }
+  if (!batches_ && std::holds_alternative<double>(options.val_check_interval.value())) {
+    return !has_more(at);
+  }
   const int64_t every = options.val_check_interval.of(batches_, "val_check_interval");
-  return (at.epoch + 1) % *options.check_val_every_n_epoch == 0 &&
-         plan.end / every > plan.first / every;
+  return plan.end / every > plan.first / every;
 }
 
 AgreedFlags FitSteps::step(TrainingState& training, bool wants_save) {
@@ -104,12 +134,31 @@ AgreedFlags FitSteps::step(TrainingState& training, bool wants_save) {
   const Plan plan = this->plan(at);
   training.logging_step = state_.logging_step = is_logging_step(at, plan);
   context_.phase.step = at.global_step;
+  if (std::exchange(left_loader_, plan.uneven)) {
+    context_.group.begin_section("fit", at.epoch);
+  }
 
   const AgreedFlags agreed = forward_backward(training, plan, wants_save);
   if (agreed.non_finite && context_.options.non_finite_loss == NonFiniteLoss::stop) {
     refuse(at);
   }
   bad_.clear();
+  more_ = agreed.more;
+  lacks_ = agreed.lacks;
+  if (agreed.samples == 0) {
+    // Every sample of these batches was skipped: no step was taken.
+    at.batches_done = plan.end;
+    at.validation_due = is_validation_due(at, plan);
+    training.logging_step = false;
+    training.zero_grad();
+    return agreed;
+  }
+  finish_step(training, plan, agreed);
+  return agreed;
+}
+
+void FitSteps::finish_step(TrainingState& training, const Plan& plan, const AgreedFlags& agreed) {
+  Position& at = training.position;
   context_.phase.part = Phase::Part::step;
   state_.enter_step(plan.end - 1);
   update_parameters(training, agreed.non_finite);
@@ -136,7 +185,6 @@ AgreedFlags FitSteps::step(TrainingState& training, bool wants_save) {
   for (const auto& callback : context_.callbacks) {
     callback->on_batch_end(progress(training));
   }
-  return agreed;
 }
 
 AgreedFlags FitSteps::forward_backward(TrainingState& training, const Plan& plan, bool wants_save) {
@@ -152,17 +200,12 @@ AgreedFlags FitSteps::forward_backward(TrainingState& training, const Plan& plan
       ddp.prepare_for_forward();
     }
     at::Tensor loss;
-    if (k < plan.end) {
+    if (k < plan.end && take_batch(k)) {
       loss = training_step(training.position, k);
-      const auto samples = static_cast<int64_t>(pass_.indices().size());
-      state_.ledger.add_samples(samples);
-      const double value = value_of(loss);
-      flags.samples += samples;
-      flags.loss_sum += value * static_cast<double>(samples);
-      if (!std::isfinite(value)) {
-        flags.non_finite = true;
-        bad_.push_back({.batch = k, .loss = value, .samples = pass_.indices()});
-      }
+      note_loss(loss, k, flags);
+    }
+    if (last && !plan.samples) {
+      look_ahead(flags);
     }
     if (last && plan.uneven) {
       context_.group.move_to(backward_place, 0);
@@ -183,13 +226,36 @@ AgreedFlags FitSteps::forward_backward(TrainingState& training, const Plan& plan
   return agreed;
 }
 
-at::Tensor FitSteps::training_step(const Position& at, int64_t k) {
+bool FitSteps::take_batch(int64_t k) {
   context_.phase.part = Phase::Part::load;
   context_.phase.batch = k;
   const bool taken = pass_.next();
-  check(taken && pass_.batch_idx() == k, ErrorKind::user,
+  check(taken ? pass_.batch_idx() == k : !batches_.has_value(), ErrorKind::user,
         "the loader ended before batch {} of {}: a data set keeps its size while it is trained on",
-        k, batches_);
+        k, batches_.value_or(-1));
+  return taken && !pass_.indices().empty();
+}
+
+void FitSteps::note_loss(const at::Tensor& loss, int64_t k, StepFlags& flags) {
+  const auto samples = static_cast<int64_t>(pass_.indices().size());
+  state_.ledger.add_samples(samples);
+  const double value = value_of(loss);
+  flags.samples += samples;
+  flags.loss_sum += value * static_cast<double>(samples);
+  if (!std::isfinite(value)) {
+    flags.non_finite = true;
+    bad_.push_back({.batch = k, .loss = value, .samples = pass_.indices()});
+  }
+}
+
+void FitSteps::look_ahead(StepFlags& flags) {
+  const int64_t rounds = context_.options.accumulate_grad_batches;
+  const Ahead ahead = pass_.look_ahead(rounds);
+  flags.more = ahead.rounds > 0;
+  flags.lacks = ahead.filled < rounds;
+}
+
+at::Tensor FitSteps::training_step(const Position& at, int64_t k) {
   state_.enter_batch(0, k, pass_.indices());
   seed_for(context_.options.seed, Stage::fit, at.epoch, k);
   Step step{state_};
@@ -271,8 +337,9 @@ const Progress& FitSteps::progress(TrainingState& training) {
   progress_.stage = Stage::fit;
   progress_.epoch = at.epoch;
   progress_.global_step = at.global_step;
-  progress_.batches = batches_;
+  progress_.batches = batches_.value_or(-1);
   progress_.done = at.batches_done;
+  progress_.more = more_;
   progress_.training = &training;
   return progress_;
 }

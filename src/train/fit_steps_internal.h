@@ -5,6 +5,7 @@
 #include <muster/train/ddp.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace muster {
@@ -16,8 +17,14 @@ class FitSteps {
   FitSteps(const FitSteps&) = delete;
   FitSteps& operator=(const FitSteps&) = delete;
 
-  /// Global batches of an epoch.
-  [[nodiscard]] int64_t batches() const { return batches_; }
+  /// Global batches of an epoch; nothing where only its end tells.
+  [[nodiscard]] const std::optional<int64_t>& batches() const { return batches_; }
+  /// Whether the epoch has batches behind `at`; of data of unknown size once it has begun.
+  [[nodiscard]] bool has_more(const Position& at) const {
+    return batches_ ? at.batches_done < *batches_ : more_;
+  }
+  /// Whether it is known that no epoch has a batch.
+  [[nodiscard]] bool has_no_data() const { return limit_ == 0 || batches_ == 0; }
   /// Starts loading what is left of the epoch.
   void begin_epoch(const Position& at);
   /// One optimizer step: its micro-batches forward and backward, the gradients of all ranks, the
@@ -32,8 +39,9 @@ class FitSteps {
   struct Plan {
     int64_t first = 0;
     int64_t end = 0;
-    int64_t samples = 0;
-    /// Whether some ranks have no batch in the last round.
+    /// Nothing where no rank knows it beforehand.
+    std::optional<int64_t> samples{};
+    /// Whether some ranks have no batch in some round: of data of known size, the last one.
     bool uneven = false;
   };
 
@@ -48,7 +56,15 @@ class FitSteps {
   [[nodiscard]] bool is_logging_step(const Position& at, const Plan& plan) const;
   [[nodiscard]] bool is_validation_due(const Position& at, const Plan& plan) const;
   AgreedFlags forward_backward(TrainingState& training, const Plan& plan, bool wants_save);
+  /// Takes batch `k`; false where this rank has no sample of it.
+  bool take_batch(int64_t k);
   at::Tensor training_step(const Position& at, int64_t k);
+  /// Adds the loss of the batch that was taken, `k`.
+  void note_loss(const at::Tensor& loss, int64_t k, StepFlags& flags);
+  /// What this rank has for the next step, where that is not known beforehand.
+  void look_ahead(StepFlags& flags);
+  /// The optimizer, and all that follows a step whose gradients are there.
+  void finish_step(TrainingState& training, const Plan& plan, const AgreedFlags& agreed);
   /// Throws on all ranks for a loss that is not finite on some.
   void refuse(const Position& at);
   void update_parameters(TrainingState& training, bool skip);
@@ -58,7 +74,15 @@ class FitSteps {
   FitContext& context_;
   StepState& state_;
   bool validates_;
-  int64_t batches_;
+  /// Most global batches of an epoch.
+  int64_t limit_;
+  std::optional<int64_t> batches_;
+  /// Without known counts: whether some rank has batches for the next step, and whether some rank
+  /// has fewer than it may take.
+  bool more_ = false;
+  bool lacks_ = false;
+  /// Whether ranks have gone to places behind the loader's, which a new section takes back.
+  bool left_loader_ = false;
   /// What the module gave for the batch whose end is still to come.
   at::Tensor loss_{};
   std::vector<Bad> bad_{};

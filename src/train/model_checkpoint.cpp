@@ -213,7 +213,7 @@ void ModelCheckpoint::on_start(const Progress& progress) {
   }
   state.loaded = false;
   state.epoch = progress.epoch;
-  state.within_epoch = progress.done < progress.batches;
+  state.within_epoch = progress.is_within_epoch();
   state.validated = false;
   state.reported.reset();
 }
@@ -224,7 +224,7 @@ void ModelCheckpoint::on_batch_end(const Progress& progress) {
   }
   State& state = *state_;
   state.epoch = progress.epoch;
-  state.within_epoch = progress.done < progress.batches;
+  state.within_epoch = progress.is_within_epoch();
   const int64_t every = state.options.every_n_train_steps;
   if (every > 0 && progress.global_step % every == 0 && state.saved.step != progress.global_step) {
     const std::string& monitor = state.options.monitor;
@@ -246,7 +246,7 @@ void ModelCheckpoint::on_epoch_end(const Progress& progress, const Report& repor
     state.validated = true;
     return;
   }
-  if (progress.done < progress.batches) {
+  if (progress.is_within_epoch()) {
     return;  // cut short: `on_end` saves what there is
   }
   if (!monitor.empty() && state.validated) {

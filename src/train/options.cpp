@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 namespace muster {
 
@@ -22,11 +23,24 @@ int64_t BatchLimit::of(int64_t batches, std::string_view name) const {
   check(fraction >= 0.0 && fraction <= 1.0,
         "{} as a fraction lies in [0, 1], not {}; write a whole number for batches", name,
         fraction);
+  if (fraction == 1.0) {
+    return batches;
+  }
   const auto taken = static_cast<int64_t>(std::floor(fraction * static_cast<double>(batches)));
   check(taken > 0 || fraction == 0.0 || batches == 0,
         "{}: {} of {} batches is less than one; write a whole number for batches, or 0 for none",
         name, fraction, batches);
   return taken;
+}
+
+int64_t BatchLimit::of(std::optional<int64_t> batches, std::string_view name) const {
+  if (const auto* fraction = std::get_if<double>(&limit_); !batches && fraction != nullptr) {
+    check(*fraction == 0.0 || *fraction == 1.0,
+          "{}: {} of data of which only the end tells how much there is; write a whole number of "
+          "batches",
+          name, *fraction);
+  }
+  return of(batches.value_or(std::numeric_limits<int64_t>::max()), name);
 }
 
 Value ValueConverter<BatchLimit>::write(const BatchLimit& limit) {

@@ -99,7 +99,7 @@ class ProgressBar final : public Callback {
       meter.loader = progress.loader;
     }
     meter.last = now;
-    if (now < meter.next && !(terminal_ && progress.done == progress.batches)) {
+    if (now < meter.next && !(terminal_ && !progress.is_within_epoch() && progress.batches >= 0)) {
       return;
     }
     if (!terminal_) {
@@ -159,6 +159,7 @@ class ProgressBar final : public Callback {
 
   void draw(const Progress& progress, const Meter& meter) {
     const double seconds = std::chrono::duration<double>(meter.last - meter.loader_start).count();
+    const bool is_sized = progress.batches >= 0;
     const double fraction = progress.batches > 0 ? static_cast<double>(progress.done) /
                                                        static_cast<double>(progress.batches)
                                                  : 1.0;
@@ -171,9 +172,12 @@ class ProgressBar final : public Callback {
     if (progress.loaders > 1) {
       name += format(" {}/{}", progress.loader + 1, progress.loaders);
     }
-    std::string line = format("{} {:3.0f} %", name, 100 * fraction);
-    std::string tail = format(" {}/{} [{}<{}, {:.1f} batches/s", progress.done, progress.batches,
-                              clock_text(seconds), clock_text(left), rate);
+    std::string line = is_sized ? format("{} {:3.0f} %", name, 100 * fraction) : name;
+    std::string tail =
+        is_sized
+            ? format(" {}/{} [{}<{}, {:.1f} batches/s", progress.done, progress.batches,
+                     clock_text(seconds), clock_text(left), rate)
+            : format(" {} batches [{}, {:.1f} batches/s", progress.done, clock_text(seconds), rate);
     const auto width = static_cast<size_t>(terminal_ ? columns() : 1000);
     for (const auto& [key, value] : progress.values) {
       const std::string shown = format(", {}={:.4g}", key, value);
@@ -189,7 +193,7 @@ class ProgressBar final : public Callback {
       return;
     }
     const auto room = static_cast<int>(width) - static_cast<int>(line.size() + tail.size()) - 3;
-    if (room >= 4) {
+    if (is_sized && room >= 4) {
       line += " " + bar(fraction, std::min(room, 40)) + "▏";
     }
     line += tail;

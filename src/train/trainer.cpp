@@ -1,3 +1,4 @@
+#include "checkpoint_choice_internal.h"
 #include "collect_internal.h"
 #include "evaluate_internal.h"
 #include "fit_internal.h"
@@ -48,11 +49,16 @@ TrainerOptions resolved(TrainerOptions options) {
   return options;
 }
 
+/// The batches of a loader.
+std::string size_text(std::optional<int64_t> batches) {
+  return batches ? format("{}", *batches) : "an unknown number";
+}
+
 /// The batches of each loader.
 std::string sizes_of(const Pass& pass) {
   std::string text;
   for (int64_t loader = 0; loader < pass.loaders(); ++loader) {
-    text += format("{}{}", loader == 0 ? "" : ", ", pass.batches(loader));
+    text += (loader == 0 ? "" : ", ") + size_text(pass.batches(loader));
   }
   return text;
 }
@@ -193,8 +199,11 @@ Report Trainer::run_stage(Stage stage, const std::string& sizes, const Run& run)
   }
 }
 
-std::optional<int64_t> Trainer::estimated_steps(int64_t batches) const {
+std::optional<int64_t> Trainer::estimated_steps(std::optional<int64_t> batches) const {
   const TrainerOptions& options = state_->options;
+  if (!batches) {
+    return options.max_steps >= 0 ? std::optional{options.max_steps} : std::nullopt;
+  }
   const int64_t a_step = options.accumulate_grad_batches * state_->group.size();
   const int64_t taken = options.limit_train_batches.of(batches, "limit_train_batches");
   const int64_t epochs = most_epochs(options);
@@ -206,9 +215,10 @@ std::optional<int64_t> Trainer::estimated_steps(int64_t batches) const {
   return bounded ? std::optional{epochs * an_epoch} : std::nullopt;
 }
 
-Report Trainer::evaluate(Pass& pass, const std::string& ckpt_path) {
+Report Trainer::evaluate(Pass& pass, const std::string& given) {
   return run_stage(pass.stage(), sizes_of(pass), [&] {
     State& state = *state_;
+    const std::string ckpt_path = choose_checkpoint(state.group, state.options.run_dir, given);
     if (!ckpt_path.empty()) {
       state.moment = checkpoint_moment(ckpt_path).value_or(CheckpointMoment{});
     }
@@ -230,11 +240,12 @@ Report Trainer::evaluate(Pass& pass, const std::string& ckpt_path) {
   });
 }
 
-Report Trainer::fit(TrainPass& pass, Pass* validation, const std::string& ckpt_path) {
-  const std::string sizes = format("training {}", pass.batches()) +
+Report Trainer::fit(TrainPass& pass, Pass* validation, const std::string& given) {
+  const std::string sizes = "training " + size_text(pass.batches()) +
                             (validation != nullptr ? "; validation " + sizes_of(*validation) : "");
   return run_stage(Stage::fit, sizes, [&] {
     State& state = *state_;
+    const std::string ckpt_path = choose_checkpoint(state.group, state.options.run_dir, given);
     auto callbacks = callbacks_of_fit(state.callbacks, state.options, state.group.rank());
     FitResult result = muster::fit(pass, validation, ckpt_path,
                                    {.options = state.options,

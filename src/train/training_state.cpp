@@ -292,7 +292,8 @@ void TrainingState::check_goes_on(const Value& saved, const std::string& path) c
         "{} was written within an epoch of {}, and this training's is of {}: go on with the same, "
         "or from the end of an epoch",
         path, to_json(saved), to_json(epoch_contents));
-  const bool is_all = position.batches_done >= at(epoch_contents, "batches").as_int();
+  const int64_t batches = at(epoch_contents, "batches").as_int();
+  const bool is_all = batches >= 0 && position.batches_done >= batches;
   check(is_all || position.batches_done % context_.group.size() == 0,
         "{} was written after {} batches of an epoch, which {} ranks cannot go on from together: "
         "go on with the number of ranks that it was trained on, or from the end of an epoch",

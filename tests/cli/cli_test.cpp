@@ -57,15 +57,5 @@ TEST(Cli, HelpsAndChecksAlsoWhereAProgramHasNoOptions) {
   }
 }
 
-TEST(Cli, FindsTheBestAndTheLastWeightsInTheRunFolder) {
-  const auto path_of = [](const std::string& given) {
-    return Cli{parse_arguments("prog", {"test", "--run_dir", "r", "--ckpt_path", given})}
-        .ckpt_path();
-  };
-  EXPECT_EQ(path_of("best"), "r/checkpoints/best.ckpt");
-  EXPECT_EQ(path_of("last"), "r/checkpoints/last.ckpt");
-  EXPECT_EQ(path_of("w.safetensors"), "w.safetensors");
-}
-
 }  // namespace
 }  // namespace muster::test

@@ -8,69 +8,83 @@
 
 namespace {
 
-using muster::Sampler;
+using muster::batches_of_samples;
+using muster::BatchPlan;
+using muster::RandomSampler;
+using muster::SequentialSampler;
+using List = std::vector<int64_t>;
+
+List batch(const BatchPlan& plan, int64_t k) {
+  const auto indices = plan.batch(k);
+  return {indices.begin(), indices.end()};
+}
 
 TEST(Sampler, KeepsTheDataSetsOrderWithoutShuffle) {
-  EXPECT_EQ((Sampler{5, {.seed = 3}}.order(2)), (std::vector<int64_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(SequentialSampler{5}.order(3, 2), (List{0, 1, 2, 3, 4}));
 }
 
 TEST(Sampler, ShufflesEveryIndexOnce) {
   for (const int64_t samples : {0, 1, 2, 7, 1000}) {
-    auto order = Sampler{samples, {.shuffle = true, .seed = 5}}.order(1);
+    auto order = RandomSampler{samples}.order(5, 1);
     std::sort(order.begin(), order.end());
-    std::vector<int64_t> all(static_cast<size_t>(samples));
+    List all(static_cast<size_t>(samples));
     std::iota(all.begin(), all.end(), 0);
     EXPECT_EQ(order, all);
   }
 }
 
-TEST(Sampler, ShufflesByTheSeedAndTheEpochAlone) {
-  std::set<std::vector<int64_t>> orders;
+TEST(Sampler, ShufflesByTheSeedAndTheEpoch) {
+  std::set<List> orders;
   for (const uint64_t seed : {0, 1, 2}) {
     for (const int64_t epoch : {0, 1, 2}) {
-      const auto order = Sampler{50, {.batch_size = 1, .shuffle = true, .seed = seed}}.order(epoch);
-      EXPECT_EQ(
-          order,
-          (Sampler{50, {.batch_size = 7, .shuffle = true, .drop_last = true, .seed = seed}}.order(
-              epoch)));
-      orders.insert(order);
+      orders.insert(RandomSampler{50}.order(seed, epoch));
     }
   }
   EXPECT_EQ(orders.size(), 9);
 }
 
 TEST(Sampler, GivesTheOrdersThatWereRecorded) {
-  const Sampler sampler{10, {.shuffle = true, .seed = 42}};
-  EXPECT_EQ(sampler.order(0), (std::vector<int64_t>{8, 4, 9, 3, 6, 5, 0, 1, 7, 2}));
-  EXPECT_EQ(sampler.order(1), (std::vector<int64_t>{8, 1, 2, 4, 0, 9, 3, 7, 5, 6}));
-  EXPECT_EQ((Sampler{10, {.shuffle = true}}.order(0)),
-            (std::vector<int64_t>{4, 6, 2, 8, 1, 7, 9, 3, 0, 5}));
+  EXPECT_EQ(RandomSampler{10}.order(42, 0), (List{8, 4, 9, 3, 6, 5, 0, 1, 7, 2}));
+  EXPECT_EQ(RandomSampler{10}.order(42, 1), (List{8, 1, 2, 4, 0, 9, 3, 7, 5, 6}));
+  EXPECT_EQ(RandomSampler{10}.order(0, 0), (List{4, 6, 2, 8, 1, 7, 9, 3, 0, 5}));
 }
 
-TEST(Sampler, CutsTheOrderIntoBatches) {
-  const Sampler sampler{10, {.batch_size = 4}};
-  ASSERT_EQ(sampler.batches(), 3);
-  const auto order = sampler.order(0);
-  EXPECT_EQ(sampler.batch(order, 0), (std::vector<int64_t>{0, 1, 2, 3}));
-  EXPECT_EQ(sampler.batch(order, 2), (std::vector<int64_t>{8, 9}));
-  EXPECT_EQ(sampler.samples_in(1), 4);
-  EXPECT_EQ(sampler.samples_in(2), 2);
-  EXPECT_THROW((void)sampler.samples_in(3), muster::Error);
-  EXPECT_THROW((void)sampler.samples_in(-1), muster::Error);
+TEST(BatchPlan, CutsAnOrderIntoBatches) {
+  const BatchPlan plan{{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, 4, false};
+  ASSERT_EQ(plan.size(), 3);
+  EXPECT_EQ(batch(plan, 0), (List{9, 8, 7, 6}));
+  EXPECT_EQ(batch(plan, 2), (List{1, 0}));
+  EXPECT_THROW((void)plan.batch(3), muster::Error);
+  EXPECT_THROW((void)plan.batch(-1), muster::Error);
+  EXPECT_EQ((BatchPlan{{}, 4, false}.size()), 0);
 }
 
-TEST(Sampler, DropsALastBatchThatIsNotFullWhenAsked) {
-  EXPECT_EQ((Sampler{10, {.batch_size = 4, .drop_last = true}}.batches()), 2);
-  EXPECT_EQ((Sampler{8, {.batch_size = 4, .drop_last = true}}.batches()), 2);
-  EXPECT_EQ((Sampler{3, {.batch_size = 4, .drop_last = true}}.batches()), 0);
-  EXPECT_EQ((Sampler{3, {.batch_size = 4}}.batches()), 1);
-  EXPECT_EQ((Sampler{0, {.batch_size = 4}}.batches()), 0);
+TEST(BatchPlan, TakesBatchesThatAreGivenWhole) {
+  const BatchPlan plan{{{3}, {1, 1, 0}}};
+  ASSERT_EQ(plan.size(), 2);
+  EXPECT_EQ(batch(plan, 0), List{3});
+  EXPECT_EQ(batch(plan, 1), (List{1, 1, 0}));
+  EXPECT_THROW((BatchPlan{{{3}, {}}}), muster::Error);
+  plan.check_indices(4);
+  EXPECT_THROW(plan.check_indices(3), muster::Error);
+  EXPECT_THROW((BatchPlan{{{-1}}}.check_indices(3)), muster::Error);
 }
 
-TEST(Sampler, RefusesABatchSizeBelowOne) {
-  EXPECT_THROW((Sampler{3, {.batch_size = 0}}), muster::Error);
-  EXPECT_THROW((Sampler{-1, {}}), muster::Error);
-  EXPECT_THROW((void)(Sampler{3, {}}.order(-1)), muster::Error);
+TEST(BatchPlan, DropsALastBatchThatIsNotFullWhenAsked) {
+  for (const int64_t samples : {0, 3, 8, 10}) {
+    for (const bool drop : {false, true}) {
+      const int64_t expected = samples / 4 + (samples % 4 != 0 && !drop ? 1 : 0);
+      EXPECT_EQ(batches_of_samples(samples, 4, drop), expected);
+      EXPECT_EQ((BatchPlan{List(static_cast<size_t>(samples)), 4, drop}.size()), expected);
+    }
+  }
+}
+
+TEST(Sampler, RefusesWhatMakesNoSense) {
+  EXPECT_THROW((void)batches_of_samples(3, 0, false), muster::Error);
+  EXPECT_THROW(SequentialSampler{-1}, muster::Error);
+  EXPECT_THROW(RandomSampler{-1}, muster::Error);
+  EXPECT_THROW((void)(SequentialSampler{3}.order(0, -1)), muster::Error);
 }
 
 TEST(Sampler, DealsBatchesToRanksWithoutLossOrRepetition) {

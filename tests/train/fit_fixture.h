@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ class FitTest : public RunTest {
     int64_t batch_size = 2;
     bool shuffle = true;
     std::string ckpt_path{};
+    /// Another loader than that of `train` points.
+    std::optional<Loader<Point>> loader{};
     std::function<void(Regression&, Recorder&)> set{};
     std::function<void(Trainer&)> add_callbacks{};
   };
@@ -50,8 +53,8 @@ class FitTest : public RunTest {
 
   /// `see` looks at what came out, rank by rank.
   static void fit(const Plan& plan, const std::function<void(const Run&)>& see) {
-    const Loader<Point> train{points(plan.train, plan.dtype),
-                              {.batch_size = plan.batch_size, .shuffle = plan.shuffle}};
+    const Loader<Point> train = plan.loader.value_or(Loader<Point>{
+        points(plan.train, plan.dtype), {.batch_size = plan.batch_size, .shuffle = plan.shuffle}});
     const Loader<Point> val{points(plan.val, plan.dtype), {.batch_size = plan.batch_size}};
     std::mutex mutex;
     run_threads(plan.ranks, [&](Group& group) {

@@ -306,5 +306,164 @@ TEST_F(FitTest, RanksWithDataOfDifferentSizesAreAnErrorBeforeTheFirstStep) {
   });
 }
 
+/// Data of which no rank knows beforehand how many samples a step has.
+class UnknownCounts : public FitTest, public ::testing::WithParamInterface<std::tuple<int, int>> {
+ protected:
+  static Loader<Point> stream(int64_t count) {
+    return Loader<Point>{make_iterable([data = points(count)](const StreamContext&) {
+                           return [data, i = size_t{0}]() mutable {
+                             return i < data.size() ? std::optional{data[i++]} : std::nullopt;
+                           };
+                         }),
+                         {.batch_size = 2}};
+  }
+  /// Every third point is skipped, and so are the whole batches 4 and 5.
+  static Loader<Point> skipping(int64_t count) {
+    return Loader<Point>{make_dataset(count,
+                                      [data = points(count)](int64_t i, Rng&) {
+                                        const bool skip = i % 3 == 1 || (i >= 8 && i < 12);
+                                        return skip ? std::nullopt
+                                                    : std::optional{data[static_cast<size_t>(i)]};
+                                      }),
+                         {.batch_size = 2}};
+  }
+};
+
+TEST_P(UnknownCounts, OfAStreamTrainAsADataSetDoes) {
+  const auto [ranks, accumulate] = GetParam();
+  Plan p = plan("stream", ranks);
+  p.shuffle = false;
+  p.train = 21;
+  p.options.accumulate_grad_batches = accumulate;
+  const at::Tensor indexed = parameters_after(p);
+  p.loader = stream(21);
+  int64_t steps = 0;
+  fit(p, [&](const Run& run) {
+    EXPECT_LT(difference(run.module.flat(), indexed), 1e-12);
+    EXPECT_EQ(run.report.epoch, 2);
+    steps = run.report.step;
+  });
+  const int a_step = ranks * accumulate;
+  EXPECT_EQ(steps, 2 * ((11 + a_step - 1) / a_step));
+}
+
+TEST_P(UnknownCounts, OfSkippedSamplesTrainAsOneProcessDoesWithAccumulatedBatches) {
+  const auto [ranks, accumulate] = GetParam();
+  Plan alone = plan("W1");
+  alone.options.accumulate_grad_batches = ranks * accumulate;
+  alone.loader = skipping(21);
+  Plan together = plan("W", ranks);
+  together.options.accumulate_grad_batches = accumulate;
+  together.loader = skipping(21);
+  EXPECT_LT(difference(parameters_after(alone), parameters_after(together)), 1e-12);
+}
+
+INSTANTIATE_TEST_SUITE_P(Fit, UnknownCounts,
+                         ::testing::Combine(::testing::Values(1, 2, 3), ::testing::Values(1, 2)));
+
+TEST_F(FitTest, ShardsOfDifferentLengthsTakeTheSameStepsAndEachSampleCountsOnce) {
+  // Ranks of 7 and 4 batches, the last of the first one short: as one process with the batches of
+  // both in each step.
+  const std::vector<int64_t> counts{13, 8};
+  const auto shard = make_sharded([&counts](const StreamContext& context) {
+    const int64_t first = context.rank == 0 ? 0 : counts[0];
+    const int64_t end = first + counts.at(static_cast<size_t>(context.rank));
+    return [end, i = first]() mutable -> std::optional<IndexedSample<Point>> {
+      if (i == end) return std::nullopt;
+      const int64_t index = i++;
+      return IndexedSample<Point>{index, points(21)[static_cast<size_t>(index)]};
+    };
+  });
+  class BothRanks : public BatchSampler {
+   public:
+    [[nodiscard]] int64_t size() const override { return 7; }
+    [[nodiscard]] std::vector<std::vector<int64_t>> batches(uint64_t, int64_t) const override {
+      return {
+          {0, 1, 13, 14}, {2, 3, 15, 16}, {4, 5, 17, 18}, {6, 7, 19, 20}, {8, 9}, {10, 11}, {12}};
+    }
+  };
+  Plan alone = plan("W1");
+  alone.loader.emplace(make_dataset(points(21)), std::make_shared<BothRanks>());
+  Plan together = plan("W2", 2);
+  together.loader.emplace(shard, LoaderOptions{.batch_size = 2});
+  together.set = [](Regression& module, Recorder&) {
+    // Ranks that have run out attend what the others' hooks gather.
+    module.change_loss = [](const at::Tensor& loss, const Regression::Batch& batch, Step& step) {
+      EXPECT_EQ(step.all_gather(batch.size()).size(), batch.batch_idx() < 8 ? 2U : 1U);
+      return loss;
+    };
+  };
+  const at::Tensor expected = parameters_after(alone);
+  fit(together, [&](const Run& run) {
+    EXPECT_EQ(run.report.step, 14);
+    EXPECT_LT(difference(run.module.flat(), expected), 1e-12);
+  });
+}
+
+TEST_F(FitTest, AStepWhoseSamplesAreAllSkippedIsNone) {
+  for (const int ranks : {1, 2}) {
+    Plan p = plan("skipped", ranks);
+    p.options.max_epochs = 1;
+    p.val = 3;
+    p.loader.emplace(make_dataset(8,
+                                  [data = points(8)](int64_t i, Rng&) {
+                                    return i < 4 ? std::optional{data[static_cast<size_t>(i)]}
+                                                 : std::nullopt;
+                                  }),
+                     LoaderOptions{.batch_size = 2});
+    fit(p, [&](const Run& run) {
+      EXPECT_EQ(run.report.step, ranks == 1 ? 2 : 1);
+      EXPECT_EQ(run.recorder.count("validate.epoch_end"), 1);  // at the epoch's end all the same
+      EXPECT_TRUE(run.report.get("val/loss").has_value());
+    });
+  }
+}
+
+TEST_F(FitTest, AStreamIsLimitedValidatedInBetweenAndGoneOnWith) {
+  for (const int ranks : {1, 2}) {
+    const auto stream = make_iterable([data = points(22)](const StreamContext&) {
+      return [data, i = size_t{0}]() mutable {
+        return i < data.size() ? std::optional{data[i++]} : std::nullopt;
+      };
+    });
+    Plan p = plan("through" + std::to_string(ranks), ranks);
+    p.val = 3;
+    p.options.enable_checkpointing = true;
+    p.options.limit_train_batches = 8;
+    p.options.val_check_interval = 4;
+    p.loader.emplace(stream, LoaderOptions{.batch_size = 2});
+    at::Tensor through;
+    fit(p, [&](const Run& run) {
+      EXPECT_EQ(run.report.step, 16 / ranks);
+      EXPECT_EQ(run.recorder.count("validate.epoch_end"), 4);
+      through = run.module.flat();
+    });
+    p.options.run_dir = options("halves" + std::to_string(ranks)).run_dir;
+    p.options.max_steps = 4 / ranks;
+    fit(p, [](const Run&) {});
+    p.options.max_steps = -1;
+    p.ckpt_path = "last";
+    EXPECT_TRUE(parameters_after(p).equal(through));
+  }
+}
+
+TEST_F(FitTest, AFractionOfAStreamIsRefusedAndAnEmptyOneEndsTheTraining) {
+  const auto stream = [](int64_t count) {
+    return make_iterable([count](const StreamContext&) {
+      return [data = points(count), i = size_t{0}]() mutable {
+        return i < data.size() ? std::optional{data[i++]} : std::nullopt;
+      };
+    });
+  };
+  Plan p = plan("empty", 2);
+  p.options.max_epochs = 1000;
+  p.loader.emplace(stream(0), LoaderOptions{});
+  fit(p, [](const Run& run) { EXPECT_EQ(run.report.step, 0); });
+  p.loader.emplace(stream(5), LoaderOptions{});
+  p.options.limit_train_batches = 0.5;
+  expect_error(ErrorKind::usage, {"limit_train_batches", "whole number"},
+               [&] { fit(p, [](const Run&) {}); });
+}
+
 }  // namespace
 }  // namespace muster::test

@@ -42,8 +42,8 @@ class Cli {
 
   /// "fit", "validate", "test" or "predict".
   [[nodiscard]] const std::string& command() const;
-  /// The resolved weights file or folder; "" when none was given.
-  [[nodiscard]] std::string ckpt_path() const;
+  /// As it was given, for the Trainer; "" when it was not.
+  [[nodiscard]] const std::string& ckpt_path() const;
   /// Made at the first call, when the ranks of the job meet.
   Trainer& trainer();
 
@@ -58,7 +58,7 @@ class Cli {
     resolve_without_options();
     try {
       trainer().on_failure([this] { fail(); });
-      const std::string from = ckpt_path();
+      const std::string& from = ckpt_path();
       if (command() == "fit") {
         const LoaderList<S> val =
             data.val_dataloader ? LoaderList<S>{*data.val_dataloader} : LoaderList<S>{};

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -28,6 +29,15 @@ class Dataset {
   /// is then the same whatever the number of ranks and threads. What it throws reaches the caller
   /// of the loader with the index.
   [[nodiscard]] virtual S get(int64_t index, Rng& rng) const = 0;
+
+  /// Whether `find` may give nothing. A training then learns how many samples a step has from its
+  /// ranks.
+  [[nodiscard]] virtual bool may_skip() const { return false; }
+  /// As `get`, or nothing: the sample (a broken file) is left out of its batch, and counts nowhere.
+  /// This is what a loader calls.
+  [[nodiscard]] virtual std::optional<S> find(int64_t index, Rng& rng) const {
+    return get(index, rng);
+  }
 };
 
 /// Samples that are in memory. `get` copies the struct; its tensors are shared.
@@ -63,6 +73,33 @@ class FunctionDataset : public Dataset<S> {
   Function function_;
 };
 
+/// As FunctionDataset, of a function that may give nothing: that sample is skipped.
+template <typename S>
+class SkippingDataset : public Dataset<S> {
+ public:
+  using Function = std::function<std::optional<S>(int64_t index, Rng& rng)>;
+
+  SkippingDataset(int64_t size, Function function) : size_{size}, function_{std::move(function)} {
+    check(size >= 0, "a data set has 0 samples or more, found {}", size);
+  }
+
+  [[nodiscard]] int64_t size() const override { return size_; }
+  [[nodiscard]] bool may_skip() const override { return true; }
+  [[nodiscard]] std::optional<S> find(int64_t index, Rng& rng) const override {
+    return function_(index, rng);
+  }
+  /// Error of kind `data` for a sample that is skipped.
+  [[nodiscard]] S get(int64_t index, Rng& rng) const override {
+    std::optional<S> sample = function_(index, rng);
+    check(sample.has_value(), ErrorKind::data, "sample {} is skipped", index);
+    return std::move(*sample);
+  }
+
+ private:
+  int64_t size_;
+  Function function_;
+};
+
 /// Some samples of another data set: sample i is sample indices[i] of that one.
 template <typename S>
 class Subset : public Dataset<S> {
@@ -81,6 +118,10 @@ class Subset : public Dataset<S> {
   [[nodiscard]] S get(int64_t index, Rng& rng) const override {
     return whole_->get(indices_.at(static_cast<size_t>(index)), rng);
   }
+  [[nodiscard]] bool may_skip() const override { return whole_->may_skip(); }
+  [[nodiscard]] std::optional<S> find(int64_t index, Rng& rng) const override {
+    return whole_->find(indices_.at(static_cast<size_t>(index)), rng);
+  }
 
  private:
   std::shared_ptr<const Dataset<S>> whole_;
@@ -93,10 +134,27 @@ std::shared_ptr<const Dataset<S>> make_dataset(std::vector<S> samples) {
   return std::make_shared<InMemoryDataset<S>>(std::move(samples));
 }
 
-/// `size` samples, each made by `function(index, rng)`; called by several threads at once.
-template <typename Function, typename S = std::invoke_result_t<Function&, int64_t, Rng&>>
+namespace detail {
+
+template <typename T>
+struct Plain {
+  using Type = T;
+  using DatasetType = FunctionDataset<T>;
+};
+template <typename S>
+struct Plain<std::optional<S>> {
+  using Type = S;
+  using DatasetType = SkippingDataset<S>;
+};
+
+}  // namespace detail
+
+/// `size` samples, each made by `function(index, rng)`; called by several threads at once. Where it
+/// returns a std::optional, nothing skips the sample.
+template <typename Function, typename R = std::invoke_result_t<Function&, int64_t, Rng&>,
+          typename S = typename detail::Plain<R>::Type>
 std::shared_ptr<const Dataset<S>> make_dataset(int64_t size, Function function) {
-  return std::make_shared<FunctionDataset<S>>(size, std::move(function));
+  return std::make_shared<typename detail::Plain<R>::DatasetType>(size, std::move(function));
 }
 
 }  // namespace muster

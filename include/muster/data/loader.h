@@ -2,13 +2,16 @@
 
 #include <muster/data/batch.h>
 #include <muster/data/dataset.h>
+#include <muster/data/iterable.h>
 #include <muster/data/prefetch.h>
 #include <muster/data/sampler.h>
 #include <muster/data/share.h>
+#include <muster/data/stream_batches.h>
 #include <muster/data/tensors.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,7 +27,7 @@ struct LoaderOptions {
   bool shuffle = false;
   /// Leaves out a last batch that is not full.
   bool drop_last = false;
-  /// Threads that load; 0 loads in the caller's thread.
+  /// Threads that load; 0 loads in the caller's thread. A stream of samples is read by one.
   int num_workers = 2;
   /// Batches ready or under way at most, on each rank.
   int64_t prefetch = 4;
@@ -36,15 +39,14 @@ struct LoaderOptions {
 
 namespace detail {
 
-void check_loader(const LoaderOptions& options, bool has_dataset);
+/// What the batches are made from.
+enum class LoaderKind { order, sampler, batch_sampler, stream };
 
-/// Batches of all ranks that `share` names, of `batches`. Error of kind `usage` for a share that
-/// makes no sense.
+void check_loader(const LoaderOptions& options, bool has_dataset, LoaderKind kind);
+void check_share(const Share& share);
+
+/// Batches of all ranks that `share` names, of `batches`.
 int64_t batches_left(const Share& share, int64_t batches);
-
-/// Throws the exception that is being handled as an Error that names the sample; to be called in a
-/// catch block.
-[[noreturn]] void rethrow_for_sample(int64_t index, const std::string& name);
 
 }  // namespace detail
 
@@ -53,97 +55,180 @@ int64_t batches_left(const Share& share, int64_t batches);
 template <typename S>
 class Epoch {
  public:
-  /// `batches`: how many `load` makes: its numbers are 0, 1, ... within this rank.
-  Epoch(int64_t batches, Prefetch::Make load, const PrefetchOptions& options)
-      : size_{batches}, prefetch_{batches, std::move(load), options} {}
+  /// `load` makes the batches 0, 1, ... of this rank, `batches` of them or as many as come before
+  /// the first null. `plan` is the list of batches of all ranks; null for a stream.
+  Epoch(int64_t batches, Prefetch::Make load, const PrefetchOptions& options,
+        std::shared_ptr<const BatchPlan> plan)
+      : plan_{std::move(plan)}, prefetch_{batches, std::move(load), options} {}
 
-  /// How many batches this rank has in all.
-  [[nodiscard]] int64_t size() const { return size_; }
+  /// The list of batches of all ranks; null for a stream.
+  [[nodiscard]] const std::shared_ptr<const BatchPlan>& plan() const { return plan_; }
 
-  /// The next batch, or nothing after the last. What a sample threw comes out here as an Error that
-  /// names the sample, after the batches before it; of the kind it had, or `user` for a foreign
-  /// exception.
+  /// The next batch, or nothing after the last. Where samples are skipped it may have few, or none.
+  /// What a sample threw comes out here as an Error that names the sample, after the batches before
+  /// it; of the kind it had, or `user` for a foreign exception.
   std::optional<Batch<S>> next() {
     const auto item = std::static_pointer_cast<Batch<S>>(prefetch_.next());
     return item ? std::optional<Batch<S>>{std::move(*item)} : std::nullopt;
   }
 
  private:
-  int64_t size_;
+  std::shared_ptr<const BatchPlan> plan_;
   Prefetch prefetch_;
 };
 
 /// Batches of a data set, loaded ahead by threads. Which batches there are, their order and their
-/// content depend on the data set, batch_size, shuffle, drop_last, seed and epoch alone; neither on
-/// ranks nor on threads. A copy is cheap and shares the data set.
+/// content depend on the data set, the options, the sampler and the epoch alone; neither on ranks
+/// nor on threads (a sharded stream apart, whose batches are its rank's). A copy is cheap and
+/// shares the data set.
 ///
 /// Each tensor of a sample is handed out in memory that is aligned to 64 bytes (data/tensors.h).
 template <typename S>
 class Loader {
  public:
-  /// Error of kind `usage` for a null pointer or an option out of range.
+  /// In the data set's order, or shuffled. Error of kind `usage` for a null pointer or an option
+  /// out of range, here and in the other constructors.
   explicit Loader(std::shared_ptr<const Dataset<S>> dataset, LoaderOptions options = {})
-      : dataset_{std::move(dataset)}, options_{std::move(options)}, sampler_{make_sampler(0)} {}
+      : Loader{detail::LoaderKind::order, std::move(dataset), nullptr, std::move(options)} {}
 
   explicit Loader(std::vector<S> samples, LoaderOptions options = {})
       : Loader{make_dataset(std::move(samples)), std::move(options)} {}
 
-  /// Batches an epoch, of all ranks together.
-  [[nodiscard]] int64_t size() const { return sampler_.batches(); }
-  [[nodiscard]] const Sampler& sampler() const { return sampler_; }
+  /// In the order of a sampler, which `shuffle` may not ask to change.
+  Loader(std::shared_ptr<const Dataset<S>> dataset, std::shared_ptr<const Sampler> sampler,
+         LoaderOptions options = {})
+      : Loader{detail::LoaderKind::sampler, std::move(dataset), nullptr, std::move(options)} {
+    check(sampler != nullptr, "a loader was given a null pointer as sampler");
+    sampler_ = std::move(sampler);
+  }
+
+  /// In batches that are given whole: batch_size, shuffle and drop_last stay as they are by
+  /// default.
+  Loader(std::shared_ptr<const Dataset<S>> dataset, std::shared_ptr<const BatchSampler> batches,
+         LoaderOptions options = {})
+      : Loader{detail::LoaderKind::batch_sampler, std::move(dataset), nullptr, std::move(options)} {
+    check(batches != nullptr, "a loader was given a null pointer as batch sampler");
+    batch_sampler_ = std::move(batches);
+  }
+
+  /// Samples in the order in which they come, as many as there are.
+  explicit Loader(std::shared_ptr<const IterableDataset<S>> stream, LoaderOptions options = {})
+      : Loader{detail::LoaderKind::stream, nullptr, std::move(stream), std::move(options)} {}
+
+  /// Batches an epoch, of all ranks together; nothing for a stream, whose end alone tells.
+  [[nodiscard]] std::optional<int64_t> size() const {
+    if (stream_ != nullptr) return std::nullopt;
+    if (batch_sampler_ != nullptr) return batch_sampler_->size();
+    const int64_t samples = sampler_ != nullptr ? sampler_->size() : dataset_->size();
+    return batches_of_samples(samples, options_.batch_size, options_.drop_last);
+  }
+  /// Whether each batch has the samples of its plan: no stream, and nothing is skipped.
+  [[nodiscard]] bool has_known_counts() const {
+    return dataset_ != nullptr && !dataset_->may_skip();
+  }
   [[nodiscard]] const LoaderOptions& options() const { return options_; }
-  [[nodiscard]] const std::shared_ptr<const Dataset<S>>& dataset() const { return dataset_; }
 
   /// The batches of epoch `epoch` >= 0 that `share` names, in that order. Loading starts at once.
   /// The loader need not outlive the result.
   [[nodiscard]] Epoch<S> batches(int64_t epoch = 0, const Share& share = {}) const {
-    const int64_t left = detail::batches_left(share, size());
+    check(epoch >= 0, "epochs count from 0, found {}", epoch);
+    detail::check_share(share);
     const uint64_t key = options_.seed.value_or(share.seed);
-    const Sampler sampler = make_sampler(key, share.shuffle);
-    auto load = [dataset = dataset_, sampler, key, name = options_.name,
-                 order = sampler.order(epoch), epoch, share](
+    return stream_ != nullptr ? stream_batches(epoch, share, key)
+                              : planned_batches(epoch, share, key);
+  }
+
+ private:
+  Loader(detail::LoaderKind kind, std::shared_ptr<const Dataset<S>> dataset,
+         std::shared_ptr<const IterableDataset<S>> stream, LoaderOptions options)
+      : dataset_{std::move(dataset)}, stream_{std::move(stream)}, options_{std::move(options)} {
+    detail::check_loader(options_, dataset_ != nullptr || stream_ != nullptr, kind);
+  }
+
+  [[nodiscard]] std::shared_ptr<const BatchPlan> make_plan(int64_t epoch, uint64_t key,
+                                                           bool shuffle) const {
+    if (batch_sampler_ != nullptr) {
+      return checked(BatchPlan{batch_sampler_->batches(key, epoch)}, batch_sampler_->size());
+    }
+    std::vector<int64_t> order;
+    if (sampler_ != nullptr) {
+      order = sampler_->order(key, epoch);
+    } else if (options_.shuffle && shuffle) {
+      order = RandomSampler{dataset_->size()}.order(key, epoch);
+    } else {
+      order = SequentialSampler{dataset_->size()}.order(key, epoch);
+    }
+    return checked(BatchPlan{std::move(order), options_.batch_size, options_.drop_last}, *size());
+  }
+
+  [[nodiscard]] std::shared_ptr<const BatchPlan> checked(BatchPlan plan, int64_t batches) const {
+    check(plan.size() == batches, "a sampler of {} batches by its size() gave {}", batches,
+          plan.size());
+    plan.check_indices(dataset_->size());
+    return std::make_shared<const BatchPlan>(std::move(plan));
+  }
+
+  [[nodiscard]] Epoch<S> planned_batches(int64_t epoch, const Share& share, uint64_t key) const {
+    const auto plan = make_plan(epoch, key, share.shuffle);
+    auto load = [dataset = dataset_, plan, key, name = options_.name, epoch, share](
                     int64_t position, const std::atomic<bool>& cancelled) -> std::shared_ptr<void> {
       const int64_t k = share.first + share.rank + position * share.world_size;
-      std::vector<int64_t> indices = sampler.batch(order, k);
+      std::vector<int64_t> indices;
       std::vector<S> samples;
-      samples.reserve(indices.size());
-      for (const int64_t index : indices) {
+      for (const int64_t index : plan->batch(k)) {
         if (cancelled) {
           return nullptr;
         }
         const Rng rng{key, static_cast<uint64_t>(epoch), static_cast<uint64_t>(index)};
-        samples.push_back(load_sample(*dataset, index, rng, name));
+        if (auto sample = load_sample(*dataset, index, rng, name)) {
+          indices.push_back(index);
+          samples.push_back(std::move(*sample));
+        }
       }
       return std::make_shared<Batch<S>>(k, std::move(indices), std::move(samples));
     };
+    const int64_t left = detail::batches_left(share, plan->size());
     return {batches_of_rank(left, share.rank, share.world_size),
             std::move(load),
-            {.workers = options_.num_workers, .ahead = options_.prefetch}};
+            {.workers = options_.num_workers, .ahead = options_.prefetch},
+            plan};
   }
 
- private:
-  [[nodiscard]] Sampler make_sampler(uint64_t seed, bool shuffle = true) const {
-    detail::check_loader(options_, dataset_ != nullptr);
-    return {dataset_->size(),
-            {.batch_size = options_.batch_size,
-             .shuffle = options_.shuffle && shuffle,
-             .drop_last = options_.drop_last,
-             .seed = options_.seed.value_or(seed)}};
+  [[nodiscard]] Epoch<S> stream_batches(int64_t epoch, const Share& share, uint64_t key) const {
+    const StreamContext context{
+        .epoch = epoch, .seed = key, .rank = share.rank, .world_size = share.world_size};
+    const auto batches = std::make_shared<detail::StreamBatches<S>>(
+        stream_, context, share,
+        typename detail::StreamBatches<S>::Options{.batch_size = options_.batch_size,
+                                                   .drop_last = options_.drop_last,
+                                                   .name = options_.name});
+    auto load = [batches](int64_t /*position*/, const std::atomic<bool>& cancelled) {
+      return std::static_pointer_cast<void>(batches->next(cancelled));
+    };
+    return {std::numeric_limits<int64_t>::max(),
+            std::move(load),
+            {.workers = std::min(options_.num_workers, 1), .ahead = options_.prefetch},
+            nullptr};
   }
 
-  static S load_sample(const Dataset<S>& dataset, int64_t index, Rng rng, const std::string& name) {
+  static std::optional<S> load_sample(const Dataset<S>& dataset, int64_t index, Rng rng,
+                                      const std::string& name) {
     try {
-      S sample = dataset.get(index, rng);
-      replace_tensors(sample, in_aligned_memory);
+      std::optional<S> sample = dataset.find(index, rng);
+      if (sample) {
+        replace_tensors(*sample, in_aligned_memory);
+      }
       return sample;
     } catch (...) {
-      detail::rethrow_for_sample(index, name);
+      detail::rethrow_at("sample " + std::to_string(index), name);
     }
   }
 
   std::shared_ptr<const Dataset<S>> dataset_;
+  std::shared_ptr<const IterableDataset<S>> stream_;
+  std::shared_ptr<const Sampler> sampler_{};
+  std::shared_ptr<const BatchSampler> batch_sampler_{};
   LoaderOptions options_;
-  Sampler sampler_;
 };
 
 }  // namespace muster

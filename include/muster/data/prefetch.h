@@ -15,12 +15,12 @@ struct PrefetchOptions {
 };
 
 /// Makes items 0, 1, ..., count - 1 ahead of their use on threads of its own and hands them out in
-/// that order. The destructor cancels what has not begun, waits for what has, and joins. One thread
-/// uses it at a time.
+/// that order, up to the first null one. The destructor cancels what has not begun, waits for what
+/// has, and joins. One thread uses it at a time.
 class Prefetch {
  public:
-  /// Makes item `position`; called by several threads at once, without gradients. Once `cancelled`
-  /// is true its result is not wanted, and it may return null early.
+  /// Makes item `position`; called by several threads at once, without gradients. Null ends the
+  /// items. Once `cancelled` is true the result is not wanted, and it may return null early.
   using Make =
       std::function<std::shared_ptr<void>(int64_t position, const std::atomic<bool>& cancelled)>;
 

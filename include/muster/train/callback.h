@@ -76,14 +76,19 @@ struct Progress {
   int64_t global_step = 0;
   int64_t loader = 0;
   int64_t loaders = 1;
-  /// Global batches of this loader, after limits.
+  /// Global batches of this loader, after limits; -1 where only its end tells.
   int64_t batches = 0;
   /// Global batches that all ranks together have done, as far as this rank can tell.
   int64_t done = 0;
+  /// In fit where `batches` is -1: whether some rank has more of them.
+  bool more = false;
   /// This rank's latest values that were logged with `prog_bar`.
   std::vector<std::pair<std::string, double>> values{};
   /// Not null within `fit`, its validations included.
   Training* training = nullptr;
+
+  /// Whether batches of this loader are still to come.
+  [[nodiscard]] bool is_within_epoch() const { return batches >= 0 ? done < batches : more; }
 };
 
 /// Follows a run on every rank, in the loop's thread. Callbacks hold no Trainer. They are called in

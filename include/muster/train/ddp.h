@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace muster {
@@ -27,6 +28,8 @@ struct StepFlags {
   bool stop = false;        ///< a signal asked this rank to stop
   bool save = false;        ///< a signal asked this rank to save
   bool non_finite = false;  ///< this rank's loss is not finite
+  bool more = false;        ///< this rank has batches after this step
+  bool lacks = false;       ///< this rank has fewer batches for the next step than it may take
 };
 
 /// The same flags of all ranks together: sums in rank order, and whether any rank said so. All
@@ -39,6 +42,8 @@ struct AgreedFlags {
   bool save = false;
   bool non_finite = false;
   int non_finite_rank = -1;  ///< the lowest one that said so
+  bool more = false;
+  bool lacks = false;
 };
 
 /// Exact data-parallel gradients: after the backward of a step's last micro-batch each parameter's
@@ -72,13 +77,15 @@ class Ddp {
   void prepare_for_forward();
 
   /// Backward of one micro-batch. `loss` is the mean over `samples` samples of this rank, one
-  /// number; `step_samples` are those of all ranks and micro-batches of this step. With `last` the
-  /// gradients of all ranks come together and the agreed flags are returned; before that they only
-  /// add up here (no_sync), and the result says nothing. Gradients are not set to zero here.
-  AgreedFlags backward(const at::Tensor& loss, int64_t samples, int64_t step_samples, bool last,
-                       const StepFlags& flags);
+  /// number; `step_samples` are those of all ranks and micro-batches of this step, or nothing on
+  /// every rank where no rank knows them beforehand: then they are the sum of what the flags say.
+  /// With `last` the gradients of all ranks come together and the agreed flags are returned; before
+  /// that they only add up here (no_sync), and the result says nothing. Gradients are not set to
+  /// zero here; those of a step without samples are zero.
+  AgreedFlags backward(const at::Tensor& loss, int64_t samples, std::optional<int64_t> step_samples,
+                       bool last, const StepFlags& flags);
   /// The same for a rank without a batch in the step's last micro-batch.
-  AgreedFlags backward_without_batch(int64_t step_samples, const StepFlags& flags);
+  AgreedFlags backward_without_batch(std::optional<int64_t> step_samples, const StepFlags& flags);
 
  private:
   struct State;

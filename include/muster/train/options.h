@@ -26,6 +26,8 @@ class BatchLimit {
   /// How many of `batches` an epoch takes; `name` is for the message when the limit is negative, a
   /// fraction above 1, or a fraction that comes to no batch at all (Error of kind `usage`).
   [[nodiscard]] int64_t of(int64_t batches, std::string_view name) const;
+  /// The same where `batches` may be unknown: then a fraction must be 0 or 1 (all: INT64_MAX).
+  [[nodiscard]] int64_t of(std::optional<int64_t> batches, std::string_view name) const;
   [[nodiscard]] const std::variant<int64_t, double>& value() const { return limit_; }
   /// Whether it is 0, or 0.0.
   [[nodiscard]] bool is_zero() const {

@@ -28,14 +28,14 @@ class Pass {
   [[nodiscard]] virtual ModuleBase& module() = 0;
   [[nodiscard]] virtual const std::vector<std::pair<std::string, Metric*>>& metrics() const = 0;
   [[nodiscard]] virtual int64_t loaders() const = 0;
-  /// Global batches of a loader.
-  [[nodiscard]] virtual int64_t batches(int64_t loader) const = 0;
+  /// Global batches of a loader; nothing where only its end tells.
+  [[nodiscard]] virtual std::optional<int64_t> batches(int64_t loader) const = 0;
 
   /// Starts loading. `dtype` is what the floating tensors of a batch become; none: they stay as
   /// they are.
   virtual void open(int64_t loader, const Share& share,
                     const std::optional<at::ScalarType>& dtype) = 0;
-  /// Takes this rank's next batch; false when there is none left.
+  /// Takes this rank's next batch that has samples; false when there is none left.
   virtual bool next() = 0;
   /// Of the batch that `next` took.
   [[nodiscard]] virtual int64_t batch_idx() const = 0;

@@ -50,7 +50,8 @@ class Trainer {
 
   /// Trains on `train`, and validates on `val` in between unless that is empty; from the start,
   /// from the weights in the file `ckpt_path`, or from the checkpoint folder `ckpt_path`: its
-  /// weights, optimizer, schedulers, callbacks, epoch and step. The report has the latest value of
+  /// weights, optimizer, schedulers, callbacks, epoch and step. "last" and "best" are the
+  /// checkpoints of that name in run_dir, and where "last" is damaged the newest whole one there. The report has the latest value of
   /// each name that training or validation reported, and is equal on every rank. docs/training.md
   /// has the order of hooks.
   template <typename S, typename O>
@@ -97,7 +98,7 @@ class Trainer {
   }
 
   /// Optimizer steps that `fit` on this loader takes if nothing stops it early, for schedules;
-  /// nothing when neither max_epochs nor max_steps bounds it.
+  /// nothing when neither max_epochs nor max_steps bounds it. Of data of unknown size: max_steps.
   template <typename S>
   [[nodiscard]] std::optional<int64_t> estimated_stepping_batches(const Loader<S>& train) const {
     return estimated_steps(train.size());
@@ -115,7 +116,7 @@ class Trainer {
 
  private:
   struct State;
-  [[nodiscard]] std::optional<int64_t> estimated_steps(int64_t batches) const;
+  [[nodiscard]] std::optional<int64_t> estimated_steps(std::optional<int64_t> batches) const;
   Report evaluate(Pass& pass, const std::string& ckpt_path);
   Report fit(TrainPass& pass, Pass* validation, const std::string& ckpt_path);
   template <typename Run>

@@ -7,6 +7,7 @@
 #include <muster/train/train_pass.h>
 #include <muster/value/convert.h>
 
+#include <deque>
 #include <optional>
 #include <string>
 #include <utility>
@@ -58,20 +59,42 @@ class TypedTrainPass final : public TrainPass {
       : module_{module}, loader_{loader} {}
 
   [[nodiscard]] ModuleBase& module() override { return module_; }
-  [[nodiscard]] int64_t batches() const override { return loader_.size(); }
+  [[nodiscard]] std::optional<int64_t> batches() const override { return loader_.size(); }
+  [[nodiscard]] int64_t batch_size() const override { return loader_.options().batch_size; }
+  [[nodiscard]] bool has_known_counts() const override { return loader_.has_known_counts(); }
   [[nodiscard]] int64_t samples_in(int64_t k) const override {
-    return loader_.sampler().samples_in(k);
+    return static_cast<int64_t>(epoch_->plan()->batch(k).size());
   }
 
   void open(int64_t epoch, const Share& share,
             const std::optional<at::ScalarType>& dtype) override {
     dtype_ = dtype;
+    ahead_.clear();
     epoch_.emplace(loader_.batches(epoch, share));
   }
   bool next() override {
     batch_.reset();  // its memory is what the next one takes
-    batch_ = epoch_->next();
+    if (ahead_.empty()) {
+      batch_ = epoch_->next();
+    } else {
+      batch_ = std::move(ahead_.front());
+      ahead_.pop_front();
+    }
     return batch_.has_value();
+  }
+  Ahead look_ahead(int64_t rounds) override {
+    while (static_cast<int64_t>(ahead_.size()) < rounds) {
+      auto batch = epoch_->next();
+      if (!batch) break;
+      ahead_.push_back(std::move(*batch));
+    }
+    Ahead seen;
+    for (const auto& batch : ahead_) {
+      if (seen.rounds == rounds) break;
+      ++seen.rounds;
+      seen.filled += batch.size() > 0 ? 1 : 0;
+    }
+    return seen;
   }
   [[nodiscard]] int64_t batch_idx() const override { return batch_->batch_idx(); }
   [[nodiscard]] const std::vector<int64_t>& indices() const override { return batch_->indices(); }
@@ -91,6 +114,8 @@ class TypedTrainPass final : public TrainPass {
   std::optional<at::ScalarType> dtype_{};
   std::optional<Epoch<S>> epoch_{};
   std::optional<Batch<S>> batch_{};
+  /// Batches that were looked at before they are taken.
+  std::deque<Batch<S>> ahead_{};
 };
 
 /// Pass for one stage of a Module: forwards to the hooks that carry the stage in their names.
@@ -106,7 +131,9 @@ class TypedPass final : public Pass {
     return module_.metrics();
   }
   [[nodiscard]] int64_t loaders() const override { return static_cast<int64_t>(loaders_.size()); }
-  [[nodiscard]] int64_t batches(int64_t loader) const override { return at(loader).size(); }
+  [[nodiscard]] std::optional<int64_t> batches(int64_t loader) const override {
+    return at(loader).size();
+  }
 
   void open(int64_t loader, const Share& share,
             const std::optional<at::ScalarType>& dtype) override {
@@ -116,7 +143,9 @@ class TypedPass final : public Pass {
   }
 
   bool next() override {
-    batch_ = epoch_->next();
+    do {
+      batch_ = epoch_->next();
+    } while (batch_ && batch_->size() == 0);
     if (!batch_) {
       epoch_.reset();
     }
