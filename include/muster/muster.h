@@ -8,8 +8,11 @@
 #include <muster/data/loader.h>
 #include <muster/metrics/aggregate.h>
 #include <muster/metrics/confusion_matrix.h>
+#include <muster/metrics/image_quality.h>
 #include <muster/metrics/matting.h>
 #include <muster/metrics/ranking.h>
+#include <muster/metrics/regression.h>
+#include <muster/metrics/segmentation.h>
 #include <muster/train/early_stopping.h>
 #include <muster/train/ema.h>
 #include <muster/train/learning_rate_monitor.h>

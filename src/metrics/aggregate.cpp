@@ -9,44 +9,10 @@
 
 namespace muster {
 
-void Mean::update(double value, int64_t weight) {
-  check(weight >= 0, "a weight counts samples and is 0 or more, not {}", weight);
-  add_count(weight_, weight);
-  sum_.add(value, weight);
-}
-
 void Mean::update(std::span<const double> values) {
   for (const double value : values) {
     update(value);
   }
-}
-
-std::optional<double> Mean::value() const {
-  return weight_ > 0 ? std::optional{sum_.mean(weight_)} : std::nullopt;
-}
-
-std::string Mean::state() {
-  if (weight_ == 0) {
-    return {};
-  }
-  StateWriter writer;
-  ExactMean{sum_, weight_}.write(writer);
-  return writer.take();
-}
-
-void Mean::merge(std::string_view state) {
-  StateReader reader{state};
-  const auto other = ExactMean::read(reader);
-  reader.finish();
-  add_count(weight_, other.count);
-  sum_.merge(other.sum);
-}
-
-MetricResult Mean::compute() { return single(value()); }
-
-void Mean::reset() {
-  sum_ = {};
-  weight_ = 0;
 }
 
 void Sum::update(double value) {

@@ -158,18 +158,6 @@ void check_shapes(const at::Tensor& preds, const at::Tensor& target, Task task, 
         describe(preds));
 }
 
-std::vector<double> host_doubles(const at::Tensor& tensor) {
-  const auto host = dense_on_cpu(tensor).to(at::kDouble).contiguous();
-  const auto* values = host.const_data_ptr<double>();
-  return {values, values + host.numel()};
-}
-
-std::vector<int64_t> host_integers(const at::Tensor& tensor) {
-  const auto host = dense_on_cpu(tensor).to(at::kLong).contiguous();
-  const auto* values = host.const_data_ptr<int64_t>();
-  return {values, values + host.numel()};
-}
-
 bool are_logits(const std::vector<double>& scores, ScoreKind kind) {
   return kind == ScoreKind::logits ||
          (kind == ScoreKind::detect && std::any_of(scores.begin(), scores.end(), [](double score) {

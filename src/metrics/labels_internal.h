@@ -3,6 +3,8 @@
 #include <ATen/core/Tensor.h>
 #include <muster/metrics/classification.h>
 
+#include "src/metrics/host_values_internal.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -54,10 +56,6 @@ std::string class_name(const std::vector<std::string>& names, int64_t i);
 /// Error of kind `usage` unless `preds` and `target` fit the task, as StatScores::update says.
 void check_shapes(const at::Tensor& preds, const at::Tensor& target, Task task, int64_t num_classes,
                   int64_t num_labels);
-
-/// The tensor's numbers on the host.
-std::vector<double> host_doubles(const at::Tensor& tensor);
-std::vector<int64_t> host_integers(const at::Tensor& tensor);
 
 /// Puts the scores through a sigmoid if they are logits.
 void apply_sigmoid(std::vector<double>& scores, ScoreKind kind);

@@ -7,7 +7,10 @@
 #include <muster/io/safetensors.h>
 #include <muster/metrics/aggregate.h>
 #include <muster/metrics/confusion_matrix.h>
+#include <muster/metrics/image_quality.h>
 #include <muster/metrics/ranking.h>
+#include <muster/metrics/regression.h>
+#include <muster/metrics/segmentation.h>
 #include <muster/value/convert.h>
 
 #include "tests/metrics/ranks.h"
@@ -68,7 +71,12 @@ Value parse(const std::string& text) {
 
 template <typename M, typename Options>
 Subject pairwise(const Value& options) {
-  auto metric = std::make_unique<M>(muster::from_value<Options>(options));
+  std::unique_ptr<M> metric;
+  if constexpr (std::is_void_v<Options>) {
+    metric = std::make_unique<M>();
+  } else {
+    metric = std::make_unique<M>(muster::from_value<Options>(options));
+  }
   auto* raw = metric.get();
   return {std::move(metric), [raw](int64_t /*index*/, const Update& update) {
             raw->update(update["preds"], update["target"]);
@@ -99,6 +107,12 @@ const std::map<std::string, Maker>& makers() {
       {"ConfusionMatrix", pairwise<ConfusionMatrix, ConfusionMatrixOptions>},
       {"AUROC", pairwise<AUROC, RankingOptions>},
       {"AveragePrecision", pairwise<AveragePrecision, RankingOptions>},
+      {"MeanIoU", pairwise<MeanIoU, SegmentationOptions>},
+      {"DiceScore", pairwise<DiceScore, SegmentationOptions>},
+      {"MeanSquaredError", pairwise<MeanSquaredError, MeanSquaredErrorOptions>},
+      {"MeanAbsoluteError", pairwise<MeanAbsoluteError, void>},
+      {"PSNR", pairwise<PeakSignalNoiseRatio, PeakSignalNoiseRatioOptions>},
+      {"SSIM", pairwise<StructuralSimilarityIndexMeasure, StructuralSimilarityIndexMeasureOptions>},
   };
   return all;
 }

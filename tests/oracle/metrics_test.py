@@ -10,6 +10,9 @@ import warnings
 import torch
 import torchmetrics.classification as tc
 from safetensors.torch import save_file
+from torchmetrics.image import PeakSignalNoiseRatio, StructuralSimilarityIndexMeasure
+from torchmetrics.regression import MeanAbsoluteError, MeanSquaredError
+from torchmetrics.segmentation import DiceScore, MeanIoU
 
 warnings.simplefilter("ignore")
 torch.set_num_threads(1)
@@ -209,7 +212,6 @@ def every_label_counts(updates, ignore_index):
 
 
 def ranking_cases():
-    torch.set_default_dtype(torch.float64)  # of what TorchMetrics divides
     for metric, task, average, ignore_index, _ in itertools.product(
             ["AUROC", "AveragePrecision"], ["binary", "multiclass", "multilabel"], ["micro", "macro", "weighted", "none"],
             [None, -1, 0], range(3)):
@@ -228,8 +230,8 @@ def ranking_cases():
             expected = {"0": 1.0} | {str(i): None for i in range(1, size)} if average == "none" else {".": 1.0}
         else:
             expected = named(measured(reference, updates))
-        add(metric, {"task": task, **sizes, "average": average, "ignore_index": ignore_index}, updates, expected, 1e-6)
-    torch.set_default_dtype(torch.float32)
+        add(metric, {"task": task, **sizes, "average": average, "ignore_index": ignore_index}, updates, expected,
+            1e-6 if average == "weighted" else 1e-9)  # TorchMetrics has float32 weights
 
 
 def deviation_cases():
@@ -238,6 +240,82 @@ def deviation_cases():
         exact = torch.std(values - shift, correction=correction)  # the shift leaves few bits, alike in both
         updates = [{"values": part} for part in values.split(pick(1, 7, 100))]
         add("StandardDeviation", {"correction": correction}, updates, {".": value(exact)}, 1e-12)
+
+
+def mask_updates(classes):
+    """Classes or scores of pictures; some classes never come, some samples are of one class."""
+    updates = []
+    for _ in range(pick(1, 2, 4)):
+        shape = (pick(1, 3), pick(1, 4), 5)
+        target = torch.stack([targets(shape[1:], classes, None) for _ in range(shape[0])])
+        preds = torch.stack([targets(shape[1:], classes, None) for _ in range(shape[0])])
+        updates.append({"preds": torch.where(torch.rand(shape) < 0.4, target, preds), "target": target})
+    return updates
+
+
+def by_class(result, background):
+    return {str(i + (not background)): value(number) for i, number in enumerate(result.reshape(-1))}
+
+
+def segmentation_cases():
+    for average, level, background, _ in itertools.product(
+            ["micro", "macro", "weighted", "none"], ["samplewise", "global"], [True, False], range(4)):
+        classes = pick(2, 5)
+        updates = mask_updates(classes)
+        score = measured(DiceScore(classes, background, average, level, "index"), updates)
+        result = by_class(score, background) if average == "none" else named(score)
+        add("DiceScore", {"num_classes": classes, "average": average, "aggregation_level": level,
+                          "include_background": background}, updates, result)
+    for background, _ in itertools.product([True, False], range(10)):
+        classes = pick(2, 5)
+        updates = mask_updates(classes)
+        each = measured(MeanIoU(classes, background, True, "index"), updates)
+        expected = by_class(each.where(each != -1, torch.nan), background)
+        expected |= named(measured(MeanIoU(classes, background, False, "index"), updates).squeeze())
+        add("MeanIoU", {"num_classes": classes, "include_background": background, "per_class": True}, updates, expected)
+    for ignore_index, _ in itertools.product([None, 1, 255], range(6)):
+        classes = pick(3, 5)
+        updates = multiclass_updates(classes, ignore_index, 1)
+        expected = named(measured(tc.MulticlassJaccardIndex(classes, ignore_index=ignore_index), updates))
+        add("MeanIoU", {"num_classes": classes, "aggregation_level": "global", "ignore_index": ignore_index}, updates,
+            empty_like(expected) if is_empty(updates, ignore_index) else expected)
+
+
+def picture_updates(least, same_size):
+    size = (pick(1, 3), pick(least, 23), pick(least, 31))
+    updates = []
+    for _ in range(pick(1, 3)):
+        if not same_size:
+            size = (size[0], pick(least, 17), pick(least, 40))
+        target = torch.rand((pick(1, 4),) + size) * 255
+        dtype = pick(torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.uint8)
+        preds = (target + pick(0.1, 5, 40) * torch.randn(target.shape)).clamp(0, 255)
+        updates.append({"preds": preds.to(dtype), "target": target.to(dtype)})
+    return updates
+
+
+def measured_in_double(metric, updates):
+    for update in updates:
+        metric.update(update["preds"].double(), update["target"].double())
+    return metric.compute()
+
+
+def picture_cases():
+    for _ in range(12):
+        updates = picture_updates(1, False)
+        for metric, options, reference in [
+                ("MeanSquaredError", {}, MeanSquaredError()),
+                ("MeanSquaredError", {"squared": False}, MeanSquaredError(squared=False)),
+                ("MeanAbsoluteError", {}, MeanAbsoluteError()),
+                ("PSNR", {"data_range": 255}, PeakSignalNoiseRatio(255.0)),
+                ("PSNR", {"data_range": 255, "base": 2}, PeakSignalNoiseRatio(255.0, base=2.0)),
+                ("PSNR", {"data_range": 255, "per_image": True}, PeakSignalNoiseRatio(255.0, dim=(1, 2, 3)))]:
+            add(metric, options, updates, named(measured_in_double(reference, updates)), 1e-9)
+    for options in [{}, {}, {}, {"sigma": 0.8}, {"sigma": 2.5}, {"k1": 0.1, "k2": 0.2}, {"gaussian_kernel": False, "kernel_size": 7},
+                    {"gaussian_kernel": False, "kernel_size": 3}]:
+        updates = picture_updates(10, False)
+        reference = StructuralSimilarityIndexMeasure(data_range=255.0, **options)
+        add("SSIM", {"data_range": 255, **options}, updates, named(measured_in_double(reference, updates)), 1e-9)
 
 
 def close(found, expected, tolerance):
@@ -249,8 +327,11 @@ def close(found, expected, tolerance):
 def main():
     classification_cases()
     confusion_cases()
-    ranking_cases()
     deviation_cases()
+    segmentation_cases()
+    torch.set_default_dtype(torch.float64)  # in which TorchMetrics divides integers and keeps states
+    ranking_cases()
+    picture_cases()
     with open("cases.txt", "w", encoding="utf-8") as file:
         file.write("\n".join(CASES) + "\n")
     save_file(TENSORS, "in.safetensors")

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <muster/base/exact_sum.h>
+#include <muster/metrics/averaged_metric.h>
 #include <muster/metrics/metric.h>
 
 #include <cstdint>
@@ -13,24 +14,12 @@ namespace muster {
 
 /// The mean of values, each with a weight (a count of samples); exact, rounded once. Its one value
 /// is named "".
-class Mean : public Metric {
+class Mean : public AveragedMetric {
  public:
   /// Adds `value` as if `weight` times; 0 adds nothing. Error of kind `usage` for a negative
   /// weight.
-  void update(double value, int64_t weight = 1);
+  void update(double value, int64_t weight = 1) { add(value, weight); }
   void update(std::span<const double> values);
-
-  /// Nothing when the total weight is 0.
-  [[nodiscard]] std::optional<double> value() const;
-
-  std::string state() override;
-  void merge(std::string_view state) override;
-  MetricResult compute() override;
-  void reset() override;
-
- private:
-  ExactSum sum_;
-  int64_t weight_ = 0;
 };
 
 /// The sum of values; exact, rounded once. Its one value is named "".
