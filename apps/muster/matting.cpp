@@ -253,7 +253,11 @@ int matting_command(const std::vector<std::string>& arguments) {
   try {
     return run(request, env);
   } catch (...) {
-    fail_rank(describe_failure(std::current_exception()));
+    RankFailure failure = describe_failure(std::current_exception());
+    if (failure.code == static_cast<int>(ErrorKind::data)) {
+      failure.source.clear();  // it is about files, not about this program
+    }
+    fail_rank(failure);
   }
 }
 

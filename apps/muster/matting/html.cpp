@@ -1,5 +1,6 @@
 #include "html_style.h"
 #include "output.h"
+#include "terminal.h"
 
 #include <muster/base/format.h>
 #include <muster/base/json_writer.h>
@@ -15,11 +16,13 @@ namespace {
 constexpr size_t most_rows = 5000;
 
 /// Escaped, and unable to turn the direction of what is beside it.
-std::string shown(std::string_view text) { return "<bdi>" + escape_html(text) + "</bdi>"; }
+std::string shown(std::string_view text) {
+  return "<bdi>" + escape_html(printable(text)) + "</bdi>";
+}
 
 std::string readable(double value) {
   return value != 0 && (value < 1e-4 || value >= 1e6) ? format("{:.3e}", value)
-                                                      : format("{:.4g}", value);
+                                                      : format("{:#.4g}", value);
 }
 
 std::string value_cells(const std::optional<ErrorValues>& values) {
@@ -84,9 +87,12 @@ std::string facts(const RegionRow& region, std::string_view label) {
   if (!region.values) {
     return out + "no pixels</dd>";
   }
-  return out + format("SAD <b>{}</b> · MSE <b>{}</b> · Grad <b>{}</b> · Conn <b>{}</b></dd>",
-                      readable(region.values->sad), readable(region.values->mse),
-                      readable(region.values->grad), readable(region.values->conn));
+  constexpr std::array names{"SAD", "MSE", "Grad", "Conn"};
+  for (size_t i = 0; i < names.size(); ++i) {
+    out += format("{}<span>{} <b>{}</b></span>", i == 0 ? "" : " · ", names[i],
+                  readable((*region.values).*error_columns[i].member));
+  }
+  return out + "</dd>";
 }
 
 std::string card(size_t place, const NamedRow& named, const Thumbnails& thumbnails) {

@@ -50,11 +50,12 @@ tbody th { max-width: 26rem; overflow: hidden; text-overflow: ellipsis; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 .7rem; margin: 0 0 .6rem; font-size: .84rem;
   color: var(--soft); font-variant-numeric: tabular-nums; }
 dd { margin: 0; }
+dd span { white-space: nowrap; }
 dd b { color: var(--ink); font-weight: 600; }
 .figures { display: grid; grid-template-columns: repeat(3, 1fr); gap: .5rem; }
 figure { margin: 0; min-width: 0; }
-figure img { display: block; width: 100%; aspect-ratio: 16 / 10; object-fit: contain; background: var(--tint);
-  border-radius: 6px; image-rendering: auto; }
+figure img { display: block; width: 100%; height: auto; max-height: 15rem; object-fit: contain;
+  background: var(--tint); border-radius: 6px; }
 figcaption { margin-top: .2rem; color: var(--soft); font-size: .78rem; }
 .heat { display: inline-block; width: 5rem; height: .7em; border-radius: 3px; background:
   linear-gradient(to right, #000, #2d083c 2%, #961450 12%, #f04628 35%, #ffbe32 70%, #ffffe6); }

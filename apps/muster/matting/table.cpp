@@ -12,73 +12,43 @@ namespace muster::app {
 namespace {
 
 constexpr size_t most_worst = 10;
-constexpr size_t widest_label = 40;
-
-std::string padded(const std::string& text, size_t width) {
-  return text + std::string(width - std::min(width, columns_of(text)), ' ');
-}
+constexpr size_t widest_label = 30;
 
 std::string value_cells(const std::optional<ErrorValues>& values) {
   if (!values) {
-    return format("{:>10}{:>10}{:>10}{:>10}", "-", "-", "-", "-");
+    return format("{:>10}{:>11}{:>10}{:>10}", "-", "-", "-", "-");
   }
-  return format("{:>10.4f}{:>10.6f}{:>10.4f}{:>10.4f}", values->sad, values->mse, values->grad,
+  return format("{:>10.4f}{:>11.6f}{:>10.4f}{:>10.4f}", values->sad, values->mse, values->grad,
                 values->conn);
 }
 
 std::string value_heads() {
-  return format("{:>10}{:>10}{:>10}{:>10}", "SAD", "MSE", "Grad", "Conn");
+  return format("{:>10}{:>11}{:>10}{:>10}", "SAD", "MSE", "Grad", "Conn");
 }
 
-/// Lines of a label, and cells for the unknown region, where there are trimaps, and the whole
-/// image.
+/// Lines of a label and cells that are as wide in every line.
 class Table {
  public:
-  Table(std::string head, bool has_trimaps, std::string extra_head)
-      : has_trimaps_{has_trimaps}, extra_head_{std::move(extra_head)} {
-    lines_.push_back({std::move(head), "", ""});
-  }
+  Table(std::string_view label, std::string cells) { add(label, std::move(cells)); }
 
-  void add(const std::string& label, std::string unknown, std::string all) {
-    lines_.push_back(
-        {shortened(printable(label), widest_label), std::move(unknown), std::move(all)});
+  void add(std::string_view label, std::string cells) {
+    lines_.emplace_back(shortened(printable(label), widest_label), std::move(cells));
   }
 
   [[nodiscard]] std::string text() const {
     size_t width = 0;
-    for (const auto& line : lines_) {
-      width = std::max(width, columns_of(line.label));
+    for (const auto& [label, cells] : lines_) {
+      width = std::max(width, columns_of(label));
     }
     std::string out;
-    for (const auto& line : lines_) {
-      const bool is_head = &line == lines_.data();
-      const std::string heads = extra_head_ + value_heads();
-      out += "  " + padded(line.label, width);
-      if (has_trimaps_) {
-        out += is_head ? heads : line.unknown;
-        out += "  ";
-      }
-      out += (is_head ? heads : line.all) + "\n";
+    for (const auto& [label, cells] : lines_) {
+      out += "  " + label + std::string(width - columns_of(label), ' ') + cells + "\n";
     }
-    return has_trimaps_ ? regions_line(width) + out : out;
+    return out;
   }
 
  private:
-  struct Line {
-    std::string label;
-    std::string unknown;
-    std::string all;
-  };
-
-  [[nodiscard]] std::string regions_line(size_t width) const {
-    const size_t block = extra_head_.size() + value_heads().size();
-    return std::string(width + 2, ' ') + format("{:>{}}", "unknown region", block) + "  " +
-           format("{:>{}}", "whole image", block) + "\n";
-  }
-
-  bool has_trimaps_;
-  std::string extra_head_;
-  std::vector<Line> lines_;
+  std::vector<std::pair<std::string, std::string>> lines_;
 };
 
 std::string mean_cells(const std::optional<RegionMean>& mean) {
@@ -86,8 +56,28 @@ std::string mean_cells(const std::optional<RegionMean>& mean) {
   return format("{:>8}", shown.images) + value_cells(shown.values);
 }
 
-std::string region_cells(const std::optional<RegionRow>& region) {
-  return value_cells(region ? region->values : std::nullopt);
+template <typename MeanOf>
+std::string means_text(const MattingReport& report, std::string_view region, MeanOf mean_of) {
+  Table table{region, format("{:>8}", "images") + value_heads()};
+  if (report.datasets.size() > 1) {
+    for (const auto& [name, means] : report.datasets) {
+      table.add(name.empty() ? "(no folder)" : name, mean_cells(mean_of(means)));
+    }
+  }
+  table.add("all images", mean_cells(mean_of(report.mean)));
+  return table.text() + "\n";
+}
+
+std::string worst_text(const MattingReport& report) {
+  Table table{"worst by SAD", value_heads()};
+  const auto order = report.worst_first();
+  for (size_t i = 0; i < std::min(order.size(), most_worst); ++i) {
+    const auto& [dataset, name, row] = report.rows[order[i]];
+    const auto region = report.has_trimaps ? row.unknown : std::optional{row.all};
+    table.add(dataset.empty() ? name : dataset + "/" + name,
+              value_cells(region ? region->values : std::nullopt));
+  }
+  return table.text();
 }
 
 }  // namespace
@@ -95,26 +85,16 @@ std::string region_cells(const std::optional<RegionRow>& region) {
 std::string matting_table(const MattingReport& report) {
   const size_t images = report.rows.size();
   std::string text =
-      format("{} image{}, profile {}: means\n\n", images, images == 1 ? "" : "s", report.profile);
-  Table means{"data set", report.has_trimaps, format("{:>8}", "images")};
-  if (report.datasets.size() > 1) {
-    for (const auto& [name, values] : report.datasets) {
-      means.add(name.empty() ? "(no folder)" : name, mean_cells(values.unknown),
-                mean_cells(values.all));
-    }
+      format("{} image{}, profile {}\n\n", images, images == 1 ? "" : "s", report.profile);
+  if (report.has_trimaps) {
+    text += means_text(report, "unknown region", [](const Means& means) { return means.unknown; });
   }
-  means.add("all images", mean_cells(report.mean.unknown), mean_cells(report.mean.all));
-  text += means.text();
+  text += means_text(report, "whole image",
+                     [](const Means& means) { return std::optional{means.all}; });
   if (images > 1) {
-    Table worst{"image", report.has_trimaps, ""};
-    const auto order = report.worst_first();
-    for (size_t i = 0; i < std::min(images, most_worst); ++i) {
-      const auto& [dataset, name, row] = report.rows[order[i]];
-      worst.add(dataset.empty() ? name : dataset + "/" + name, region_cells(row.unknown),
-                region_cells(row.all));
-    }
-    text += format("\nthe worst by SAD{}\n\n", report.has_trimaps ? " of the unknown region" : "") +
-            worst.text();
+    text += worst_text(report);
+  } else {
+    text.pop_back();
   }
   return text;
 }
