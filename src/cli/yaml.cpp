@@ -2,6 +2,7 @@
 
 #include <muster/base/check.h>
 #include <muster/base/json_writer.h>
+#include <muster/base/text.h>
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
@@ -26,7 +27,7 @@ constexpr size_t max_values = 100'000;
 
 template <typename Number>
 bool read_whole(std::string_view text, Number& number) {
-  if (text.starts_with('+')) {
+  if (text.starts_with('+') && !text.starts_with("+-")) {
     text.remove_prefix(1);
   }
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -87,6 +88,9 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t /*anchor*/,
                 const std::string& text) override {
     check_tag(mark, tag);
+    // Of \N and \_ yaml-cpp makes single bytes.
+    check(valid_utf8(text) == text, R"({}:{}: the escapes \N and \_ are not supported; take \u)",
+          source_, mark.line + 1);
     if (takes_key()) {
       Open& map = open_.back();
       check(map.keys.insert(text).second, "{}:{}: the key {} stands twice", source_, mark.line + 1,
@@ -181,7 +185,7 @@ void write_text(YAML::Emitter& out, const std::string& text) {
   if (!is_plain(text)) {
     out << YAML::DoubleQuoted;
   }
-  out << text;
+  out << valid_utf8(text);
 }
 
 void write(YAML::Emitter& out, const Value& value) {
@@ -226,6 +230,9 @@ void write(YAML::Emitter& out, const Value& value) {
 Value parse_yaml(std::string_view text, std::string_view source) {
   check(text.size() <= max_bytes, "{}: {} bytes of YAML; at most {} are read", source, text.size(),
         max_bytes);
+  // yaml-cpp takes zero bytes for signs of UTF-16 and UTF-32.
+  check(valid_utf8(text) == text && text.find('\0') == std::string_view::npos,
+        "{}: this is not YAML: it holds zero bytes, or bytes that are no UTF-8", source);
   try {
     std::istringstream stream{std::string{text}};
     YAML::Parser parser{stream};

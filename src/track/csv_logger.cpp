@@ -91,6 +91,9 @@ class CsvLogger final : public Logger {
       return;
     }
     columns_ = parsed.rows.front();
+    for (auto& name : columns_) {
+      name = valid_utf8(name);  // as it is looked up, and written when the file is widened
+    }
     check(columns_.size() >= 2 && columns_[0] == "step" && columns_[1] == "epoch", ErrorKind::data,
           "{} does not begin with the columns step and epoch; move it away to start a new one",
           path_.string());
@@ -103,14 +106,12 @@ class CsvLogger final : public Logger {
   /// Gives every row that is there `added` empty cells more, under the new header.
   void widen(size_t added) {
     const std::string old = read_file(path_);
-    const size_t end_of_header = track::parse_csv(old, 1).ends.front();
+    const auto ends = track::parse_csv(old, std::numeric_limits<size_t>::max()).ends;
     std::string text = header();
-    for (size_t at = end_of_header; at < old.size();) {
-      const size_t end = old.find('\n', at);
-      text.append(old, at, end - at);
+    for (size_t i = 1; i < ends.size(); ++i) {
+      text.append(old, ends[i - 1], ends[i] - ends[i - 1] - 1);
       text.append(added, ',');
       text += '\n';
-      at = end + 1;
     }
     write_file_atomically(path_, text);
     file_ = track::AppendFile::open(path_);

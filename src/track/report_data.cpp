@@ -17,6 +17,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+template <typename Number>
+std::optional<Number> read_all(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool all = error == std::errc{} && end == text.data() + text.size();
+  return all ? std::optional{number} : std::nullopt;
+}
+
 std::optional<double> metric_value(const Json& value) {
   if (value.is_null()) {
     return std::nullopt;
@@ -24,18 +32,21 @@ std::optional<double> metric_value(const Json& value) {
   return value.is_string() ? cell_number(value.get<std::string>()) : value.get<double>();
 }
 
+/// Throws where it is a fraction, which `get` would cast.
+int64_t whole(const Json& number) { return number.get_ref<const Json::number_integer_t&>(); }
+
 std::optional<int64_t> count_of(const Json& stage, const char* name) {
   const auto found = stage.find(name);
-  return found == stage.end() ? std::nullopt : std::optional{found->get<int64_t>()};
+  return found == stage.end() ? std::nullopt : std::optional{whole(*found)};
 }
 
 ReportImage image_of(const Json& record) {
   return {.key = record.at("key").get<std::string>(),
-          .step = record.at("step").get<int64_t>(),
-          .index = record.at("index").get<int64_t>(),
+          .step = whole(record.at("step")),
+          .index = whole(record.at("index")),
           .caption = record.at("caption").get<std::string>(),
-          .width = record.at("width").get<int64_t>(),
-          .height = record.at("height").get<int64_t>(),
+          .width = whole(record.at("width")),
+          .height = whole(record.at("height")),
           .sha256 = record.at("sha256").get<std::string>()};
 }
 
@@ -166,12 +177,7 @@ std::vector<ReportCurve> read_curves(const std::filesystem::path& path) {
 
 }  // namespace
 
-std::optional<double> cell_number(std::string_view cell) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  const bool whole = error == std::errc{} && end == cell.data() + cell.size() && !cell.empty();
-  return whole ? std::optional{value} : std::nullopt;
-}
+std::optional<double> cell_number(std::string_view cell) { return read_all<double>(cell); }
 
 ReportData read_report_data(const std::filesystem::path& run_dir) {
   ReportData data{.stages = read_results(run_dir / "results.json"),
@@ -193,9 +199,9 @@ std::map<int64_t, std::string> sample_labels(const ReportStage& stage) {
           label += (label.empty() ? "" : " / ") + row[column];
         }
       }
-      const auto index = cell_number(row.front());
+      const auto index = read_all<int64_t>(row.front());
       if (index && !label.empty()) {
-        labels.try_emplace(static_cast<int64_t>(*index), label);
+        labels.try_emplace(*index, label);
       }
     }
   }

@@ -2,6 +2,7 @@
 
 #include <muster/base/check.h>
 
+#include <algorithm>
 #include <exception>
 
 namespace muster {
@@ -11,6 +12,15 @@ namespace {
 bool is_allowed(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
          c == '_' || c == '=' || c == '-';
+}
+
+/// A width or precision of more than three digits: a number would take memory without bound.
+bool has_long_number(std::string_view format) {
+  size_t digits = 0;
+  return std::any_of(format.begin(), format.end(), [&](char c) {
+    digits = c >= '0' && c <= '9' ? digits + 1 : 0;
+    return digits > 3;
+  });
 }
 
 }  // namespace
@@ -32,6 +42,8 @@ FilePattern::FilePattern(std::string_view pattern, bool insert_names) {
     const size_t colon = field.find(':');
     part.name = field.substr(0, colon);
     check(!part.name.empty(), "filename: a field of {} has no name", pattern);
+    check(!has_long_number(field.substr(std::min(colon, field.size()))),
+          "filename: the width or precision of a field of {} has more than three digits", pattern);
     part.format = "{:" + std::string{colon < field.size() ? field.substr(colon + 1) : ""} + "}";
     if (insert_names) {
       part.text += part.name + "=";

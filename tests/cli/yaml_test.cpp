@@ -25,10 +25,12 @@ TEST(Yaml, PlainScalarsTakeTheTypeTheyLookLike) {
   const Value v = parse_yaml(
       "{i: 3, neg: -4, f: 1.0, e: 1e-4, yes: true, no: False, nothing: null, tilde: ~, empty: , "
       "word: fast, quoted: "
-      "\"3\", inf: .inf, version: 1.2.3, date: 2024-01-02, minus: -, hex: 0x10}",
+      "\"3\", inf: .inf, version: 1.2.3, date: 2024-01-02, minus: -, hex: 0x10, plus: +5, "
+      "signs: +-5}",
       "a.yaml");
   EXPECT_EQ(v.find("i")->as_int(), 3);
   EXPECT_EQ(v.find("neg")->as_int(), -4);
+  EXPECT_EQ(v.find("plus")->as_int(), 5);
   EXPECT_TRUE(v.find("f")->is_double());
   EXPECT_EQ(v.find("e")->as_double(), 1e-4);
   EXPECT_TRUE(v.find("yes")->as_bool());
@@ -36,7 +38,7 @@ TEST(Yaml, PlainScalarsTakeTheTypeTheyLookLike) {
   for (const auto* key : {"nothing", "tilde", "empty"}) {
     EXPECT_TRUE(v.find(key)->is_null()) << key;
   }
-  for (const auto* key : {"word", "quoted", "version", "date", "minus", "hex"}) {
+  for (const auto* key : {"word", "quoted", "version", "date", "minus", "hex", "signs"}) {
     EXPECT_TRUE(v.find(key)->is_string()) << key;
   }
   EXPECT_TRUE(std::isinf(v.find("inf")->as_double()));
@@ -87,6 +89,20 @@ TEST(Yaml, AnyTextReadsBackAsTheSameText) {
     v["inner"][text] = 2;
     ASSERT_TRUE(identical(parse_yaml(to_yaml(v), "written"), v)) << to_yaml(v);
   }
+}
+
+TEST(Yaml, TextThatIsNotUtf8IsRefusedInFilesAndWrittenWithReplacements) {
+  EXPECT_TRUE(has(message_of("a: \xe9t\xe9\n"), "a.yaml: this is not YAML"));
+  EXPECT_TRUE(has(message_of("a: \xc0\xaf\n"), "UTF-8"));
+  EXPECT_TRUE(has(message_of(std::string{"a\0\0\0:\0\0\0", 8}), "zero bytes"));
+  EXPECT_TRUE(has(message_of(std::string{"\xff\xfe"
+                                         "a\0:\0",
+                                         6}),
+                  "UTF-8"));
+  EXPECT_TRUE(has(message_of("a: \"x\\_y\"\n"), "a.yaml:1: the escapes"));
+  const Value value = Value::Dict{{"dir", "\xe9t\xe9"}};
+  EXPECT_EQ(parse_yaml(to_yaml(value), "written").find("dir")->as_string(),
+            "\xef\xbf\xbdt\xef\xbf\xbd");
 }
 
 TEST(Yaml, OrdinaryFilesAreNotTakenForHostileOnes) {

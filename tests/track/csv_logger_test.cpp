@@ -57,6 +57,18 @@ TEST_F(CsvLog, ContinuesTheFileOfAnEarlierCommand) {
   EXPECT_EQ(text(), "step,epoch,a,b\n1,0,1,\n2,0,2,\n3,0,,3\n");
 }
 
+TEST_F(CsvLog, WidensRowsWithLineBreaksInTheirCells) {
+  put("step,epoch,a\n1,0,\"x\ny\"\n2,0,\r\n");
+  open()->log_metrics({.step = 3, .values = {{"b", 3}}});
+  EXPECT_EQ(text(), "step,epoch,a,b\n1,0,\"x\ny\",\n2,0,\r,\n3,0,,3\n");
+}
+
+TEST_F(CsvLog, FindsANameThatSomebodyWroteInBrokenUtf8) {
+  put("step,epoch,a\xff\n1,0,1\n");
+  open()->log_metrics({.step = 2, .values = {{"a\xff", 2}, {"b", 3}}});
+  EXPECT_EQ(text(), "step,epoch,a\xef\xbf\xbd,b\n1,0,1,\n2,0,2,3\n");
+}
+
 TEST_F(CsvLog, CutsALineThatAKillLeftTorn) {
   put("step,epoch,a\n1,0,1\n2,0,0.33");
   open()->log_metrics({.step = 2, .values = {{"a", 0.5}}});

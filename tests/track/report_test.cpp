@@ -2,6 +2,7 @@
 #include <muster/base/digest.h>
 #include <muster/base/error.h>
 #include <muster/base/files.h>
+#include <muster/base/text.h>
 #include <muster/track/csv_logger.h>
 #include <muster/track/report.h>
 #include <muster/track/results.h>
@@ -167,7 +168,8 @@ TEST(Report, DrawsACurveWhereThereAreTwoSteps) {
 TEST(Report, RefusesResultsThatAreNotItsOwn) {
   const TempDir dir;
   for (const char* broken : {"{", "[1]", R"({"validate": {"images": [{}]}})", R"({"fit": 3})",
-                             R"({"validate": {"metrics": {"a": {}}}})"}) {
+                             R"({"validate": {"metrics": {"a": {}}}})",
+                             R"({"test": {"samples": 1e300}})", R"({"test": {"samples": 1.5}})"}) {
     write_file_atomically(dir.path() / "results.json", broken);
     EXPECT_THROW(write_report(dir.path()), Error) << broken;
   }

@@ -232,8 +232,9 @@ TEST(ModelCheckpoint, FillsInThePattern) {
 }
 
 TEST(ModelCheckpoint, RefusesAPatternThatGivesNoName) {
-  for (const char* pattern : {"", "last", "best", "{epoch", "epoch}", "{}", "{epoch:.2f}",
-                              "{val/loss:d}", "{epoch:{step}}"}) {
+  for (const char* pattern :
+       {"", "last", "best", "{epoch", "epoch}", "{}", "{epoch:.2f}", "{val/loss:d}",
+        "{epoch:{step}}", "{epoch:1000000000}", "{val/loss:.1000000000f}"}) {
     EXPECT_EQ(test::error_of([&] { ModelCheckpoint{{.filename = pattern}}; }).kind(),
               ErrorKind::usage)
         << pattern;
