@@ -10,6 +10,7 @@
 #include <muster/metrics/confusion_matrix.h>
 #include <muster/metrics/image_quality.h>
 #include <muster/metrics/matting.h>
+#include <muster/metrics/mean_average_precision.h>
 #include <muster/metrics/ranking.h>
 #include <muster/metrics/regression.h>
 #include <muster/metrics/segmentation.h>

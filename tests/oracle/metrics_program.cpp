@@ -8,6 +8,7 @@
 #include <muster/metrics/aggregate.h>
 #include <muster/metrics/confusion_matrix.h>
 #include <muster/metrics/image_quality.h>
+#include <muster/metrics/mean_average_precision.h>
 #include <muster/metrics/ranking.h>
 #include <muster/metrics/regression.h>
 #include <muster/metrics/segmentation.h>
@@ -94,6 +95,17 @@ Subject spread(const Value& options) {
           }};
 }
 
+Subject boxes(const Value& options) {
+  auto metric = std::make_unique<muster::MeanAveragePrecision>(
+      muster::from_value<muster::MeanAveragePrecisionOptions>(options));
+  auto* raw = metric.get();
+  return {std::move(metric), [raw](int64_t index, const Update& update) {
+            raw->update(
+                index, {update["boxes"], update["scores"], update["labels"]},
+                {update["true_boxes"], update["true_labels"], update["iscrowd"], update["area"]});
+          }};
+}
+
 using Maker = Subject (*)(const Value& options);
 
 const std::map<std::string, Maker>& makers() {
@@ -107,6 +119,7 @@ const std::map<std::string, Maker>& makers() {
       {"ConfusionMatrix", pairwise<ConfusionMatrix, ConfusionMatrixOptions>},
       {"AUROC", pairwise<AUROC, RankingOptions>},
       {"AveragePrecision", pairwise<AveragePrecision, RankingOptions>},
+      {"MeanAveragePrecision", boxes},
       {"MeanIoU", pairwise<MeanIoU, SegmentationOptions>},
       {"DiceScore", pairwise<DiceScore, SegmentationOptions>},
       {"MeanSquaredError", pairwise<MeanSquaredError, MeanSquaredErrorOptions>},
