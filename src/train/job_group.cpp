@@ -1,7 +1,7 @@
 #include <muster/base/check.h>
 #include <muster/comm/c10d.h>
 #include <muster/proc/rank_env.h>
-#include <muster/train/trainer.h>
+#include <muster/train/job.h>
 
 #include <atomic>
 

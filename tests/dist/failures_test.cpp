@@ -1,7 +1,7 @@
 // What a user sees when a rank fails: one message with where it was, in time, and its exit code.
 
-#include "program.h"
 #include "support/paths.h"
+#include "support/program.h"
 #include "support/temp_folder.h"
 #include "support/texts.h"
 

@@ -188,7 +188,7 @@ int main(int argc, char** argv) {
     const muster::Loader<Sample> train{muster::make_dataset(data.samples, sample),
                                        {.batch_size = data.batch_size, .shuffle = true}};
     const muster::Loader<Sample> val{muster::make_dataset(5, sample), {.batch_size = 2}};
-    Net net{model, train.size()};
+    Net net{model, train.size().value()};
     cli.run(net, muster::DataModule<Sample>{.train_dataloader = train, .val_dataloader = val});
     if (!model.out.empty()) {
       net.save(cli.trainer().group().rank());

@@ -1,7 +1,7 @@
 // Training on real processes: what one process would give, and what happens when a rank fails.
 
-#include "program.h"
 #include "support/paths.h"
+#include "support/program.h"
 #include "support/temp_folder.h"
 #include "support/texts.h"
 

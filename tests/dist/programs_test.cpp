@@ -1,7 +1,7 @@
 // The built examples as a user runs them: real processes, whole run folders.
 
-#include "program.h"
 #include "support/paths.h"
+#include "support/program.h"
 #include "support/temp_folder.h"
 #include "support/texts.h"
 

@@ -2,6 +2,7 @@
 
 #include <muster/data/loader.h>
 #include <muster/train/callback.h>
+#include <muster/train/job.h>
 #include <muster/train/options.h>
 #include <muster/train/typed_pass.h>
 
@@ -125,11 +126,6 @@ class Trainer {
 
   std::unique_ptr<State> state_;
 };
-
-/// The group of the job that this process belongs to, by the variables of `muster launch` or
-/// torchrun; a group of one where there are none. `timeout` in seconds bounds each wait for another
-/// rank. Error of kind `usage` at a second call in a job of several ranks, which have met already.
-Group job_group(double timeout = 600.0);
 
 /// Copies weights into the parameters and buffers of `module`, by their names: `path` is a
 /// .safetensors file or a folder with model.safetensors. Error of kind `usage` when there is none,

@@ -1,6 +1,6 @@
 #include "program.h"
 
-#include "support/temp_folder.h"
+#include "temp_folder.h"
 
 #include <muster/base/files.h>
 
