@@ -1,59 +1,16 @@
-"""Metrics over random inputs and options, against the real TorchMetrics and pycocotools.
+"""Metrics over random inputs and options, against the real TorchMetrics.
 
-TorchMetrics gets predictions of dtype double: it computes in the predictions' own type, Muster in double."""
-import contextlib
-import io
+It gets predictions of dtype double: it computes in the predictions' own type, Muster in double."""
 import itertools
-import math
-import os
-import subprocess
-import warnings
 
 import torch
 import torchmetrics.classification as tc
-from pycocotools.coco import COCO
-from pycocotools.cocoeval import COCOeval
-from safetensors.torch import save_file
+from metrics_cases import EXPECTED, add, compare, named, pick, value
 from torchmetrics.image import PeakSignalNoiseRatio, StructuralSimilarityIndexMeasure
 from torchmetrics.regression import MeanAbsoluteError, MeanSquaredError
 from torchmetrics.segmentation import DiceScore, MeanIoU
 
-warnings.simplefilter("ignore")
-torch.set_num_threads(1)
-torch.manual_seed(11)
-
-CASES, TENSORS, EXPECTED = [], {}, {}
 TYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
-RANDOM = torch.Generator().manual_seed(5)
-
-
-def pick(*choices):
-    return choices[torch.randint(len(choices), (1,), generator=RANDOM).item()]
-
-
-def add(metric, options, updates, expected, tolerance=1e-6):
-    """A case: `updates` are dicts of tensors by role, `expected` maps names of values to numbers, None for none."""
-    name = f"c{len(CASES)}"
-    for number, update in enumerate(updates):
-        for role, tensor in update.items():
-            TENSORS[f"{name}.{number}.{role}"] = tensor.clone().contiguous()
-    words = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in options.items()
-             if value is not None]
-    CASES.append(" ".join([name, metric, *words]))
-    EXPECTED[name] = expected, tolerance
-
-
-def value(number):
-    """What TorchMetrics gave; NaN is its way to say that there is nothing."""
-    number = float(number)
-    return None if math.isnan(number) else number
-
-
-def named(result):
-    """A scalar is the value "."; an array has one value an element."""
-    if result.ndim == 0:
-        return {".": value(result)}
-    return {str(i): value(number) for i, number in enumerate(result)}
 
 
 def scores(shape, kind):
@@ -322,150 +279,15 @@ def picture_cases():
         add("SSIM", {"data_range": 255, **options}, updates, named(measured_in_double(reference, updates)), 1e-9)
 
 
-def drawn_boxes(count):
-    """[x, y, width, height] of all sizes in a picture of 200 x 160; some of width 0."""
-    corner = torch.rand(count, 2) * torch.tensor([150.0, 110.0])
-    size = torch.rand(count, 2) ** 2 * 140
-    size[torch.rand(count) < 0.03] = 0
-    return torch.cat([corner, size], 1).round(decimals=pick(0, 3))
+classification_cases()
+confusion_cases()
+deviation_cases()
+segmentation_cases()
+torch.set_default_dtype(torch.float64)  # in which TorchMetrics divides integers and keeps states
+ranking_cases()
+picture_cases()
+compare()
 
-
-def moved(boxes, by):
-    """Detections of these boxes: near them or right on them."""
-    return boxes + (torch.rand(boxes.shape) < 0.7) * torch.randn(boxes.shape) * by * boxes[:, 2:].repeat(1, 2)
-
-
-def picture_of_boxes(classes, most, crowds, areas):
-    truth = pick(0, 1, 4, most)
-    picture = {"true_boxes": drawn_boxes(truth), "true_labels": torch.randint(0, classes, (truth,)) * 7 + 1}
-    boxes, labels = [drawn_boxes(pick(0, 2, most))], []
-    labels.append(torch.randint(0, classes + 1, (len(boxes[0]),)) * 7 + 1)
-    for _ in range(pick(0, 1, 3)):
-        boxes.append(moved(picture["true_boxes"], pick(0.02, 0.1)))
-        labels.append(picture["true_labels"])
-    picture |= {"boxes": torch.cat(boxes), "labels": torch.cat(labels)}
-    count = len(picture["boxes"])
-    picture["scores"] = torch.randint(0, 6, (count,)) / 5 if pick(True, False) else torch.rand(count)
-    if crowds:
-        picture["iscrowd"] = (torch.rand(truth) < 0.3).long()
-    if areas:
-        picture["area"] = torch.rand(truth) * 12000
-    dtype = pick(torch.float64, torch.float32)
-    return {role: tensor.to(dtype) if tensor.is_floating_point() else tensor for role, tensor in picture.items()}
-
-
-def in_format(picture, box_format):
-    def turned(box):
-        corner, size = box[:, :2], box[:, 2:]
-        return torch.cat([corner, corner + size] if box_format == "xyxy" else [corner + size / 2, size], 1)
-
-    if box_format == "xywh":
-        return picture
-    return picture | {role: turned(picture[role]) for role in ("boxes", "true_boxes")}
-
-
-def as_xywh(boxes, box_format):
-    """In double, from the numbers that Muster gets."""
-    first, second = boxes.double()[:, :2], boxes.double()[:, 2:]
-    if box_format == "xyxy":
-        return torch.cat([first, second - first], 1)
-    return torch.cat([first - second / 2, second], 1) if box_format == "cxcywh" else boxes.double()
-
-
-def coco_of(pictures, box_format):
-    """What COCO's annotation and result files would hold."""
-    labels = sorted({int(label) for picture in pictures for label in [*picture["true_labels"], *picture["labels"]]})
-    truth, found = [], []
-    for number, picture in enumerate(pictures):
-        boxes = as_xywh(picture["true_boxes"], box_format).tolist()
-        for i, box in enumerate(boxes):
-            area = float(picture["area"][i]) if "area" in picture else box[2] * box[3]
-            crowd = int(picture["iscrowd"][i]) if "iscrowd" in picture else 0
-            truth.append({"id": len(truth) + 1, "image_id": number, "bbox": box, "area": area, "iscrowd": crowd,
-                          "category_id": int(picture["true_labels"][i])})
-        for box, score, label in zip(as_xywh(picture["boxes"], box_format).tolist(), picture["scores"].double().tolist(),
-                                     picture["labels"].tolist()):
-            found.append({"id": len(found) + 1, "image_id": number, "bbox": box, "area": box[2] * box[3], "iscrowd": 0,
-                          "category_id": label, "score": score})
-    images = [{"id": number} for number in range(len(pictures))]
-    return [coco_api({"images": images, "annotations": boxes, "categories": [{"id": label} for label in labels]})
-            for boxes in (truth, found)] + [labels]
-
-
-def coco_api(dataset):
-    api = COCO()
-    api.dataset = dataset
-    api.createIndex()
-    return api
-
-
-def coco_values(pictures, box_format):
-    truth, found, labels = coco_of(pictures, box_format)
-    evaluation = COCOeval(truth, found, "bbox")
-    evaluation.evaluate()
-    evaluation.accumulate()
-    evaluation.summarize()
-    names = ["map", "map_50", "map_75", "map_small", "map_medium", "map_large", "mar_1", "mar_10", "mar_100", "mar_small",
-             "mar_medium", "mar_large"]
-    values = {name: float(stat) for name, stat in zip(names, evaluation.stats)}
-    for k, label in enumerate(labels):
-        values[f"map_per_class/{label}"] = float(evaluation.eval["precision"][:, :, k, 0, 2].mean())
-        values[f"mar_100_per_class/{label}"] = float(evaluation.eval["recall"][:, k, 0, 2].mean())
-    return {name: None if number == -1 else number for name, number in values.items()}
-
-
-def coco_cases():
-    for crowds, areas, box_format, _ in itertools.product([False, True], [False, True], ["xyxy", "xywh", "cxcywh"], range(4)):
-        classes, most = pick(1, 3), pick(3, 12)
-        pictures = [in_format(picture_of_boxes(classes, most, crowds, areas), box_format) for _ in range(pick(1, 4, 9))]
-        with contextlib.redirect_stdout(io.StringIO()):
-            expected = coco_values(pictures, box_format)
-        add("MeanAveragePrecision", {"box_format": box_format, "class_metrics": True}, pictures, expected, 1e-9)
-    crowded = [picture_of_boxes(1, 160, False, False) for _ in range(2)]  # more than count
-    with contextlib.redirect_stdout(io.StringIO()):
-        expected = coco_values(crowded, "xywh")
-    add("MeanAveragePrecision", {"box_format": "xywh", "class_metrics": True}, crowded, expected, 1e-9)
-
-
-def close(found, expected, tolerance):
-    if found is None or expected is None:
-        return found is None and expected is None
-    return found == expected or abs(found - expected) <= tolerance * max(1.0, abs(expected))
-
-
-def main():
-    classification_cases()
-    confusion_cases()
-    deviation_cases()
-    segmentation_cases()
-    torch.set_default_dtype(torch.float64)  # in which TorchMetrics divides integers and keeps states
-    ranking_cases()
-    picture_cases()
-    coco_cases()
-    with open("cases.txt", "w", encoding="utf-8") as file:
-        file.write("\n".join(CASES) + "\n")
-    save_file(TENSORS, "in.safetensors")
-    program = os.path.join(os.environ["MUSTER_BIN"], "metrics_program")
-    output = subprocess.run([program, "cases.txt", "in.safetensors"], check=True, stdout=subprocess.PIPE, text=True).stdout
-    found = {name: {} for name in EXPECTED}
-    for line in output.splitlines():
-        name, of, number = line.split()
-        found[name][of] = None if number == "-" else float(number)
-    wrong = 0
-    for case in CASES:
-        expected, tolerance = EXPECTED[case.split()[0]]
-        values = found[case.split()[0]]
-        if set(values) != set(expected) or not all(close(values[of], expected[of], tolerance) for of in expected):
-            print(f"{case}\n  expected {expected}\n  found    {values}")
-            wrong += 1
-    assert wrong == 0, f"{wrong} of {len(CASES)} cases differ"
-
-    # The cases show something.
-    numbers = [number for expected, _ in EXPECTED.values() for number in expected.values()]
-    assert sum(number is None for number in numbers) > 50 and sum(0 < (number or 0) < 1 for number in numbers) > 500
-    maps = [EXPECTED[case.split()[0]][0]["map"] for case in CASES if "MeanAveragePrecision" in case]
-    assert sum(0.1 < (number or 0) < 0.9 for number in maps) > 20, maps
-    print(f"{len(CASES)} cases are alike")
-
-
-main()
+# The cases show something.
+numbers = [number for expected, _ in EXPECTED.values() for number in expected.values()]
+assert sum(number is None for number in numbers) > 20 and sum(0 < (number or 0) < 1 for number in numbers) > 500
