@@ -1,11 +1,13 @@
 // Decoding of PNGs. A random change breaks a checksum or the compressed stream and would get no
 // further, so each input is tried three times: as it is, with its chunks' lengths and checksums put
-// right, and with what stands in its IDAT chunks taken for the rows before compression.
+// right, and with what stands in its IDAT chunks taken for the rows before compression. What libpng
+// reads without complaint must be the same pixels.
 
 #include <libdeflate.h>
 #include <muster/io/png.h>
 
 #include "src/io/png_internal.h"
+#include "tests/fuzz/libpng_reader.h"
 #include "tests/fuzz/pictures.h"
 #include "tests/fuzz/target.h"
 
@@ -108,6 +110,10 @@ std::string with_rows_deflated(const std::vector<Chunk>& chunks) {
 void check_file(std::string_view file) {
   const auto image = decode_and_check(file);
   if (image) {
+    const auto theirs = LibpngReader{file}.pixels();
+    require(!theirs || std::equal(theirs->begin(), theirs->end(), image->pixels.get(),
+                                  image->pixels.get() + image->bytes()),
+            "libpng reads other pixels");
     const std::string again = encode_png(image->view(), {.level = 1});
     require(same_pixels(decode_image(again, "again"), *image), "what was written reads otherwise");
   }
