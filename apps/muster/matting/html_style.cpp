@@ -40,7 +40,7 @@ thead th, thead td { color: var(--soft); font-size: .82rem; background: var(--ca
 .first.num { color: var(--soft); }
 thead .group { color: var(--ink); text-align: center; border-bottom: 0; padding-bottom: 0; }
 tbody th, thead tr > :first-child { position: sticky; left: 0; background: var(--card); }
-tbody th { max-width: 26rem; overflow: hidden; text-overflow: ellipsis; }
+tbody th { max-width: 17rem; overflow: hidden; text-overflow: ellipsis; }
 .gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(34rem, 100%), 1fr)); gap: .9rem; }
 .sample { padding: .8rem .9rem; border: 1px solid var(--line); border-radius: 10px; background: var(--card);
   min-width: 0; }

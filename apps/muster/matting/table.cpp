@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t most_worst = 10;
 constexpr size_t widest_label = 30;
+constexpr std::string_view unknown_region = "unknown region";
 
 std::string value_cells(const std::optional<ErrorValues>& values) {
   if (!values) {
@@ -29,14 +30,17 @@ std::string value_heads() {
 /// Lines of a label and cells that are as wide in every line.
 class Table {
  public:
-  Table(std::string_view label, std::string cells) { add(label, std::move(cells)); }
+  /// `least`: columns that labels take at least, so that tables stand in line.
+  Table(std::string_view label, std::string cells, size_t least = 0) : least_{least} {
+    add(label, std::move(cells));
+  }
 
   void add(std::string_view label, std::string cells) {
     lines_.emplace_back(shortened(printable(label), widest_label), std::move(cells));
   }
 
   [[nodiscard]] std::string text() const {
-    size_t width = 0;
+    size_t width = least_;
     for (const auto& [label, cells] : lines_) {
       width = std::max(width, columns_of(label));
     }
@@ -48,6 +52,7 @@ class Table {
   }
 
  private:
+  size_t least_;
   std::vector<std::pair<std::string, std::string>> lines_;
 };
 
@@ -58,7 +63,8 @@ std::string mean_cells(const std::optional<RegionMean>& mean) {
 
 template <typename MeanOf>
 std::string means_text(const MattingReport& report, std::string_view region, MeanOf mean_of) {
-  Table table{region, format("{:>8}", "images") + value_heads()};
+  Table table{region, format("{:>8}", "images") + value_heads(),
+              report.has_trimaps ? unknown_region.size() : 0};
   if (report.datasets.size() > 1) {
     for (const auto& [name, means] : report.datasets) {
       table.add(name.empty() ? "(no folder)" : name, mean_cells(mean_of(means)));
@@ -87,7 +93,7 @@ std::string matting_table(const MattingReport& report) {
   std::string text =
       format("{} image{}, profile {}\n\n", images, images == 1 ? "" : "s", report.profile);
   if (report.has_trimaps) {
-    text += means_text(report, "unknown region", [](const Means& means) { return means.unknown; });
+    text += means_text(report, unknown_region, [](const Means& means) { return means.unknown; });
   }
   text += means_text(report, "whole image",
                      [](const Means& means) { return std::optional{means.all}; });
