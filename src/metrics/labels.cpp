@@ -57,6 +57,15 @@ std::vector<int32_t> above(const at::Tensor& preds, const ClassificationOptions&
   return labels;
 }
 
+/// Whether class `c` stands before class `other`, as torch.argmax has it: NaN above all, then the
+/// higher score, then the lower class.
+bool is_better(double score, size_t c, double other_score, size_t other) {
+  if (std::isnan(score) || std::isnan(other_score)) {
+    return std::isnan(score) && (!std::isnan(other_score) || c < other);
+  }
+  return score > other_score || (score == other_score && c < other);
+}
+
 /// The true class where it is among the k best, else the best one. Scores are [N, C, inner].
 std::vector<int32_t> best_of_top_k(const at::Tensor& preds, const std::vector<int32_t>& actual,
                                    int64_t top_k) {
@@ -74,9 +83,7 @@ std::vector<int32_t> best_of_top_k(const at::Tensor& preds, const std::vector<in
     const auto truth = static_cast<size_t>(actual[i]);
     int64_t better = 0;
     for (size_t c = 0; c < classes; ++c) {
-      const double score = of[c * inner];
-      const double own = of[truth * inner];
-      better += score > own || (score == own && c < truth) ? 1 : 0;
+      better += is_better(of[c * inner], c, of[truth * inner], truth) ? 1 : 0;
     }
     if (better < top_k) {
       labels[i] = actual[i];

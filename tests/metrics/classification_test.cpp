@@ -55,6 +55,27 @@ TEST(Accuracy, OfTopKFindsTheTrueClassAmongTheBest) {
             std::string::npos);
 }
 
+TEST(Accuracy, OfScoresThatAreNanIsThatOfTheFirstClasses) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const int64_t top_k : {1, 2}) {
+    Accuracy metric{{.num_classes = 3, .average = Average::none, .top_k = top_k}};
+    metric.update(tensor(std::vector<double>(9, nan), {3, 3}), integers({0, 1, 2}));
+    const auto values = metric.compute().values;
+    EXPECT_EQ(values.at(0).second, 1.0);
+    EXPECT_EQ(values.at(1).second, top_k == 2 ? 1.0 : 0.0);
+    EXPECT_EQ(values.at(2).second, 0.0);
+  }
+}
+
+TEST(StatScores, TakeAnUpdateWithoutSamples) {
+  for (const int64_t top_k : {1, 2}) {
+    Accuracy metric{{.num_classes = 3, .top_k = top_k}};
+    metric.update(tensor({}, {0, 3, 4}), integers({}, {0, 4}));
+    EXPECT_EQ(metric.state(), "");
+    EXPECT_FALSE(only(metric.compute()).has_value());
+  }
+}
+
 TEST(Accuracy, MacroLeavesOutClassesThatNeverCome) {
   Accuracy metric{classes(4, Average::macro)};
   metric.update(integers({0, 0, 1, 2}), integers({0, 0, 0, 1}));

@@ -79,6 +79,10 @@ TEST(RankingMetric, OfANanIsNan) {
 }
 
 TEST(RankingMetric, OfNothingHasNoValue) {
+  AUROC classes{{.task = Task::multiclass, .num_classes = 3}};
+  classes.update(tensor({}, {0, 3}), integers({}));
+  EXPECT_EQ(classes.state(), "");
+  EXPECT_FALSE(only(classes.compute()).has_value());
   AUROC metric{{.task = Task::binary, .ignore_index = 9}};
   metric.update(tensor({0.5}, {1}), integers({9}));
   EXPECT_EQ(metric.state(), "");

@@ -83,6 +83,7 @@ TEST(SegmentationMetric, OfNothingHasNoValueUnderEveryName) {
     EXPECT_FALSE(value.has_value()) << name;
   }
   DiceScore dice{{.num_classes = 2, .aggregation_level = AggregationLevel::global}};
+  dice.update(integers({}, {0, 3, 3}), integers({}, {0, 3, 3}));
   EXPECT_EQ(dice.state(), "");
   EXPECT_FALSE(by_name(dice.compute()).at("").has_value());
 }

@@ -47,7 +47,7 @@ struct StandardDeviationOptions {
 
 /// The standard deviation of values, each with a weight (a count of samples), as torch.std gives
 /// it: sqrt((sum of x^2 - (sum of x)^2 / n) / (n - correction)). Sums and the difference are exact,
-/// so values far from 0 lose nothing; holds for magnitudes from 1e-140 to 1e150, and 0. Its one
+/// so values far from 0 lose nothing; holds for magnitudes from 1e-140 to 1e140, and 0. Its one
 /// value is named "".
 class StandardDeviation : public Metric {
  public:

@@ -38,7 +38,8 @@ constexpr auto enum_names(Average) {
                     std::pair{"weighted", Average::weighted}, std::pair{"none", Average::none}};
 }
 
-/// What floating-point predictions are.
+/// What floating-point predictions are. Better said than detected: few logits may all lie in [0,
+/// 1].
 enum class ScoreKind {
   detect,         ///< logits if an `update` has one outside [0, 1], as TorchMetrics takes them
   probabilities,  ///< taken as they are

@@ -32,14 +32,14 @@ struct RegionCounts {
   int64_t actual = 0;        ///< that are
 };
 
+/// Names are TorchMetrics'.
 struct SegmentationOptions {
   int64_t num_classes = 0;                                            ///< at least 2
   AggregationLevel aggregation_level = AggregationLevel::samplewise;  ///< as in TorchMetrics
-  bool include_background = true;  ///< false: class 0 is left out
-  std::optional<int64_t>
-      ignore_index{};                ///< such pixels of the target, and that class, are not counted
-  bool per_class = false;            ///< MeanIoU: also a value for each class
-  Average average = Average::macro;  ///< DiceScore: over the classes of a sample, or of all
+  bool include_background = true;          ///< false: class 0 is left out
+  std::optional<int64_t> ignore_index{};   ///< such true pixels and that class are left out
+  bool per_class = false;                  ///< MeanIoU: also a value for each class
+  Average average = Average::macro;        ///< DiceScore: over the classes
   std::vector<std::string> class_names{};  ///< of values of classes; empty: "0", "1", ...
 };
 
