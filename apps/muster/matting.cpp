@@ -42,8 +42,9 @@ struct Request {
 
 void declare(CLI::App& cli, Request& request) {
   cli.allow_extras();
-  cli.add_option("PRED", request.prediction, "predicted mattes: a folder, or one picture");
-  cli.add_option("GT", request.truth, "true mattes: the same");
+  cli.add_option("PRED", request.prediction, "predicted mattes: a folder, or one picture")
+      ->required();
+  cli.add_option("GT", request.truth, "true mattes: the same")->required();
   cli.add_option("--trimap", request.trimap,
                  "trimaps: the same; < 85 of 255 background, 85..169 unknown, >= 170 foreground");
   cli.add_option("--profile", request.profile, "convention: dim, gca, matlab or p3m")
@@ -74,9 +75,7 @@ void check_request(const CLI::App& cli, const Request& request) {
     fail(ErrorKind::usage,
          "'{}' is too much: PRED and GT are two paths; see 'muster matting --help'", extra);
   }
-  check(!request.prediction.empty() && !request.truth.empty(),
-        "{} is missing; muster matting PRED GT, see 'muster matting --help'",
-        request.prediction.empty() ? "PRED" : "GT");
+  check(!request.prediction.empty() && !request.truth.empty(), "PRED and GT need paths");
   check(request.missing == "error" || request.missing == "skip",
         "--missing {}: expected error or skip", request.missing);
   check(cli.count("-j") == 0 || (request.threads >= 1 && request.threads <= most_threads),
@@ -85,6 +84,8 @@ void check_request(const CLI::App& cli, const Request& request) {
     check(cli.count(option) == 0 || !cli.get_option(option)->as<std::string>().empty(),
           "{} needs a path", option);
   }
+  check(request.csv != "-" && request.html != "-",
+        "only --json takes -; /dev/stdout is standard output for the others");
   const std::string& json = request.json;
   check((json.empty() || (json != request.csv && json != request.html)) &&
             (request.csv.empty() || request.csv != request.html),

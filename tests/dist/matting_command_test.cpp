@@ -236,6 +236,7 @@ TEST_F(MattingCommand, RefusesWhatItDoesNotUnderstandInOneLine) {
                                                        {"-j", "many"},
                                                        {"third"},
                                                        {"--json"},
+                                                       {"--csv", "-"},
                                                        {"--json", path("x"), "--csv", path("x")},
                                                        {"--trimap", path("g/a.png")}}) {
     const Outcome outcome = matting(wrong);
@@ -244,6 +245,31 @@ TEST_F(MattingCommand, RefusesWhatItDoesNotUnderstandInOneLine) {
     EXPECT_EQ(outcome.out, "");
   }
   EXPECT_TRUE(has(matting({"--profle", "dim"}).err, "'--profile'"));
+}
+
+TEST_F(MattingCommand, SaysWhatItTakes) {
+  const Outcome help = run_program(bin_dir() / "muster", {"matting", "--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* option :
+       {"PRED", "GT", "--trimap", "--profile", "--json", "--csv", "--html", "-j", "--missing"}) {
+    EXPECT_TRUE(has(help.out, option));
+  }
+}
+
+TEST_F(MattingCommand, ARankThatIsKilledEndsTheJobWithItsCode) {
+  const std::string picture = flat(2000, 2000, 100);
+  for (int i = 0; i < 200; ++i) {
+    put_pair(std::to_string(i) + ".png", picture, picture);
+  }
+  const std::string program = (bin_dir() / "muster").string();
+  const Outcome outcome =
+      run_program(program, {"launch", "-n", "2", "sh", "-c",
+                            "if [ $RANK = 1 ]; then (sleep 0.2; kill -9 $$) & fi; exec " + program +
+                                " matting \"$0\" \"$1\" -j 1",
+                            path("p"), path("g")});
+  EXPECT_EQ(outcome.exit_code, 137) << outcome.err;
+  EXPECT_TRUE(matches(outcome.err, "rank 1 \\(pid [0-9]+\\) killed by SIGKILL\n(.|\n)*"));
+  EXPECT_EQ(outcome.out, "");
 }
 
 TEST_F(MattingCommand, AnOutputThatCannotBeWrittenIsToldAndTheOthersAreWritten) {

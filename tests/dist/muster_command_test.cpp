@@ -48,6 +48,7 @@ TEST(MusterCommand, SaysWhatThereIs) {
   const auto help = muster_command("--help");
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_TRUE(has(help.text, "\n  launch "));
+  EXPECT_TRUE(has(help.text, "\n  matting "));
   const auto launch = muster_command("launch --help");
   EXPECT_EQ(launch.exit_code, 0);
   for (const char* option : {"-n", "--nnodes", "--node_rank", "--master_addr", "--master_port"}) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <future>
 #include <mutex>
 #include <new>
@@ -65,6 +66,8 @@ class Work {
       add_problem(sample, error.what());
     } catch (const std::bad_alloc&) {
       add_problem(sample, sample.prediction.native() + ": there is not enough memory for it");
+    } catch (const std::exception& error) {
+      add_problem(sample, sample.prediction.native() + ": " + error.what());
     }
   }
 
