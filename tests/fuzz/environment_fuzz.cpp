@@ -8,6 +8,7 @@
 #include "src/proc/failure_record_internal.h"
 #include "tests/fuzz/target.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 

@@ -3,6 +3,8 @@
 #include "src/io/checkpoint_manifest_internal.h"
 #include "tests/fuzz/target.h"
 
+#include <algorithm>
+
 namespace muster::fuzz {
 namespace {
 
