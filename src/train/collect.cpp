@@ -1,59 +1,81 @@
 #include "collect_internal.h"
 
-#include <muster/value/value.h>
+#include <muster/base/check.h>
 
 #include <algorithm>
-#include <tuple>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
 
 namespace muster {
 
 namespace {
 
-/// What a rank sends in one round at most, unless a single output is larger.
-constexpr size_t bytes_a_round = size_t{16} << 20U;
+/// What all ranks together send in one round at most, unless a single prediction is larger.
+constexpr int64_t bytes_a_round = int64_t{8} << 20U;
 
-/// Takes the next outputs from `mine`; an empty text when none are left.
-std::string next_chunk(const std::vector<KeyedOutput>& mine, size_t& taken) {
-  Value::List items;
-  size_t bytes = 0;
-  while (taken < mine.size() && bytes < bytes_a_round) {
-    const auto& output = mine[taken++];
-    bytes += output.bytes.size();
-    items.emplace_back(Value::List{output.loader, output.index, output.bytes});
+/// A prediction of some rank: small, since every rank knows all of them.
+struct Item {
+  PredictionKey key{};
+  uint32_t rank = 0;
+  uint32_t size = 0;
+};
+
+std::string packed(const PredictionShard& shard) {
+  std::string bytes;
+  bytes.reserve(shard.entries().size() * 3 * sizeof(int64_t));
+  for (const auto& entry : shard.entries()) {
+    check(entry.size <= std::numeric_limits<uint32_t>::max(),
+          "the prediction for sample {} has {} bytes; at most 4 GiB can be gathered",
+          entry.key.index, entry.size);
+    const int64_t numbers[] = {entry.key.loader, entry.key.index, entry.size};
+    bytes.append(reinterpret_cast<const char*>(numbers), sizeof numbers);
   }
-  return items.empty() ? std::string{} : to_bytes(std::move(items));
+  return bytes;
+}
+
+/// All ranks' predictions in order.
+std::vector<Item> places_of(Group& group, const PredictionShard& mine) {
+  std::vector<Item> places;
+  for (auto& rank : group.all_gather(packed(mine))) {
+    const size_t count = rank.bytes.size() / (3 * sizeof(int64_t));
+    for (size_t i = 0; i < count; ++i) {
+      int64_t numbers[3];
+      std::memcpy(numbers, rank.bytes.data() + i * sizeof numbers, sizeof numbers);
+      places.push_back({.key = {numbers[0], numbers[1]},
+                        .rank = static_cast<uint32_t>(rank.rank),
+                        .size = static_cast<uint32_t>(numbers[2])});
+    }
+    rank.bytes = {};
+  }
+  std::ranges::stable_sort(places, {}, &Item::key);
+  return places;
 }
 
 }  // namespace
 
-std::vector<std::string> collect_in_order(Group& group, const std::vector<KeyedOutput>& mine,
-                                          bool keep) {
-  std::vector<KeyedOutput> all;
-  size_t taken = 0;
-  for (bool more = true; more;) {
-    more = false;
-    for (const auto& part : group.all_gather(next_chunk(mine, taken))) {
-      if (part.bytes.empty()) {
-        continue;
-      }
-      more = true;
-      if (keep) {
-        for (const auto& item : from_bytes(part.bytes).as_list()) {
-          const auto& v = item.as_list();
-          all.push_back({v.at(0).as_int(), v.at(1).as_int(), v.at(2).as_string()});
-        }
-      }
+void collect_in_order(
+    Group& group, const PredictionShard& mine,
+    const std::function<void(const PredictionKey& key, std::string_view bytes)>& sink) {
+  const auto places = places_of(group, mine);
+  const auto own = static_cast<uint32_t>(group.rank());
+  auto next = mine.entries().begin();
+  for (size_t first = 0, end = 0; first < places.size(); first = end) {
+    std::string payload;
+    for (int64_t bytes = 0; end < places.size() && (end == first || bytes < bytes_a_round); ++end) {
+      bytes += places[end].size;
+      if (places[end].rank == own) payload += mine.read(*next++);
+    }
+    const auto parts = group.all_gather(payload);
+    std::vector<size_t> taken(parts.size(), 0);
+    for (size_t i = first; sink && i < end; ++i) {
+      const Item& place = places[i];
+      sink(place.key,
+           std::string_view{parts[place.rank].bytes}.substr(taken[place.rank], place.size));
+      taken[place.rank] += place.size;
     }
   }
-  std::stable_sort(all.begin(), all.end(), [](const auto& left, const auto& right) {
-    return std::tie(left.loader, left.index) < std::tie(right.loader, right.index);
-  });
-  std::vector<std::string> out;
-  out.reserve(all.size());
-  for (auto& output : all) {
-    out.push_back(std::move(output.bytes));
-  }
-  return out;
 }
 
 }  // namespace muster

@@ -1,16 +1,19 @@
 #pragma once
 
 #include <muster/comm/group.h>
-#include <muster/train/keyed_output.h>
+#include <muster/train/prediction_shard.h>
 
-#include <string>
-#include <vector>
+#include <functional>
+#include <optional>
+#include <string_view>
 
 namespace muster {
 
-/// All ranks' outputs in data-set order, gathered in rounds of bounded size; nothing where `keep`
-/// is false.
-std::vector<std::string> collect_in_order(Group& group, const std::vector<KeyedOutput>& mine,
-                                          bool keep);
+/// Gives `sink` all ranks' predictions in the order of keys; those of equal keys by rank. They
+/// travel in rounds of bounded size; an empty sink gets none, but takes part. Every rank calls it
+/// with its own shard.
+void collect_in_order(
+    Group& group, const PredictionShard& mine,
+    const std::function<void(const PredictionKey& key, std::string_view bytes)>& sink);
 
 }  // namespace muster

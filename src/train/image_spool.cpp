@@ -1,5 +1,7 @@
 #include "image_spool_internal.h"
 
+#include "spool_recovery_internal.h"
+
 #include <muster/base/check.h>
 #include <muster/base/digest.h>
 #include <muster/base/files.h>
@@ -7,11 +9,18 @@
 
 #include <chrono>
 #include <cstdio>
+#include <fstream>
+#include <mutex>
 #include <utility>
 
 #include <ATen/ops/_to_copy.h>
 
 namespace muster {
+
+struct ImageSpool::Shared {
+  std::atomic<bool> warned{false};
+  std::mutex records{};
+};
 
 namespace {
 
@@ -26,8 +35,14 @@ void warn_of_clamping(const ImageRecord& image, int64_t clamped, std::atomic<boo
   }
 }
 
+/// For whoever finds the image after this process has died.
+void note_record(const std::filesystem::path& path, const ImageRecord& record) {
+  std::ofstream out{path.parent_path() / spooled_records, std::ios::app};
+  out << spooled_line(path, record) << std::flush;
+}
+
 LoggedImage encode(const at::Tensor& image, const std::filesystem::path& path, LoggedImage entry,
-                   std::atomic<bool>& warned) {
+                   std::atomic<bool>& warned, std::mutex& records) {
   try {
     PngInfo info;
     const std::string png = encode_png(image, {}, &info);
@@ -36,6 +51,10 @@ LoggedImage encode(const at::Tensor& image, const std::filesystem::path& path, L
     entry.record.height = info.height;
     entry.record.sha256 = sha256_hex(png);
     entry.record.file = path.string();
+    {
+      const std::lock_guard lock{records};
+      note_record(path, entry.record);
+    }
     warn_of_clamping(entry.record, info.out_of_range, warned);
     return entry;
   } catch (const Error& error) {
@@ -49,7 +68,7 @@ LoggedImage encode(const at::Tensor& image, const std::filesystem::path& path, L
 }  // namespace
 
 ImageSpool::ImageSpool(std::filesystem::path folder, int threads)
-    : folder_{std::move(folder)}, pool_{threads} {}
+    : folder_{std::move(folder)}, shared_{std::make_shared<Shared>()}, pool_{threads} {}
 
 ImageSpool::~ImageSpool() { *dropped_ = true; }
 
@@ -62,8 +81,9 @@ void ImageSpool::add(const at::Tensor& image, LoggedImage entry) {
   const auto path = folder_ / format("{:08}.png", count_++);
   const at::Tensor copy = at::_to_copy(image.detach(), at::TensorOptions{}.device(at::kCPU));
   under_way_.push_back(pool_.submit(
-      [copy, path, entry = std::move(entry), dropped = dropped_, warned = warned_]() mutable {
-        return *dropped ? LoggedImage{} : encode(copy, path, std::move(entry), *warned);
+      [copy, path, entry = std::move(entry), dropped = dropped_, shared = shared_]() mutable {
+        return *dropped ? LoggedImage{}
+                        : encode(copy, path, std::move(entry), shared->warned, shared->records);
       }));
 }
 

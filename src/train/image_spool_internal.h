@@ -15,7 +15,8 @@
 namespace muster {
 
 /// Encodes images on a pool as they are logged and keeps the PNGs in a folder of this rank's own
-/// until they are shipped at the epoch's end. One thread uses it. The destructor drops what waits.
+/// until they are shipped at the epoch's end, with what they are beside them. One thread uses it.
+/// The destructor drops what waits.
 class ImageSpool {
  public:
   ImageSpool(std::filesystem::path folder, int threads);
@@ -33,6 +34,9 @@ class ImageSpool {
   void clear();
 
  private:
+  /// What the threads of the pool share.
+  struct Shared;
+
   void take_first();
 
   std::filesystem::path folder_;
@@ -40,7 +44,7 @@ class ImageSpool {
   std::vector<LoggedImage> done_;
   int64_t count_ = 0;
   std::shared_ptr<std::atomic<bool>> dropped_ = std::make_shared<std::atomic<bool>>(false);
-  std::shared_ptr<std::atomic<bool>> warned_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<Shared> shared_;
   ThreadPool pool_;  // ends first
 };
 

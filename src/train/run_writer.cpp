@@ -1,5 +1,7 @@
 #include "run_writer_internal.h"
 
+#include "spool_recovery_internal.h"
+
 #include <muster/base/check.h>
 #include <muster/base/digest.h>
 #include <muster/base/files.h>
@@ -11,6 +13,7 @@
 #include <muster/train/environment.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <ranges>
 #include <set>
@@ -50,11 +53,16 @@ bool is_prediction(const fs::path& path) {
   return dash != std::string::npos && dash >= 6 && all_of(name.substr(0, dash), "0123456789");
 }
 
-/// "rank-1/00000012.png".
+/// "rank-1/00000012.png", and what stands beside it.
 bool is_spooled(const fs::path& path) {
+  const std::string name = path.filename().string();
   return path.parent_path().filename().string().starts_with("rank-") &&
-         path.extension() == ".png" && all_of(path.stem().string(), "0123456789");
+         (name == spooled_records || name == "outputs" ||
+          (path.extension() == ".png" && all_of(path.stem().string(), "0123456789")));
 }
+
+/// "rank-1-of-2".
+bool is_shard(const fs::path& path) { return path.filename().string().starts_with("rank-"); }
 
 /// Removes the files below `folder` that `ours` knows as written by Muster, then the folders that
 /// are empty. What somebody else put there stays.
@@ -95,9 +103,16 @@ void RunWriter::begin_stage(Stage stage, int world_size) {
   lock_.reset();  // of a stage that failed
   lock_.emplace(run_dir_);
   check_results(run_dir_);
+  if (const int64_t images = recover_spool(run_dir_); images > 0) {
+    std::fprintf(stderr,
+                 "muster: a run that ended early left %lld images that it had not logged yet; they "
+                 "are in %s\n",
+                 static_cast<long long>(images), (run_dir_ / "recovered").c_str());
+  }
   remove_ours(run_dir_ / "spool", is_spooled);
   if (stage == Stage::predict) {
     remove_ours(run_dir_ / "predictions", is_prediction);
+    remove_ours(run_dir_ / "prediction_shards", is_shard);
   }
   if (!config_yaml_.empty()) {
     write_file_atomically(run_dir_ / "config.yaml", config_yaml_);

@@ -23,6 +23,8 @@
 
 namespace muster {
 
+namespace fs = std::filesystem;
+
 namespace {
 
 TrainerOptions resolved(TrainerOptions options) {
@@ -104,7 +106,7 @@ struct Trainer::State {
   State(const TrainerOptions& given, Group job)
       : options{resolved(given)},
         group{std::move(job)},
-        spool{std::filesystem::path{options.run_dir} / "spool" / format("rank-{}", group.rank()),
+        spool{fs::path{options.run_dir} / "spool" / format("rank-{}", group.rank()),
               cores_of_this_rank()} {
     check(options.devices == 1 || options.devices == group.size(),
           "devices is {}, but the ranks of this job are {}; muster::run starts more, so do "
@@ -215,7 +217,8 @@ std::optional<int64_t> Trainer::estimated_steps(std::optional<int64_t> batches) 
   return bounded ? std::optional{epochs * an_epoch} : std::nullopt;
 }
 
-Report Trainer::evaluate(Pass& pass, const std::string& given) {
+Report Trainer::evaluate(Pass& pass, const std::string& given,
+                         const std::function<void()>& at_end) {
   return run_stage(pass.stage(), sizes_of(pass), [&] {
     State& state = *state_;
     const std::string ckpt_path = choose_checkpoint(state.group, state.options.run_dir, given);
@@ -235,6 +238,9 @@ Report Trainer::evaluate(Pass& pass, const std::string& given) {
     state.phase.part = Phase::Part::publish;
     if (state.writer) {
       state.writer->publish(result);
+    }
+    if (at_end) {
+      at_end();
     }
     return std::move(result.report);
   });
@@ -260,10 +266,35 @@ Report Trainer::fit(TrainPass& pass, Pass* validation, const std::string& given)
   });
 }
 
-std::vector<std::string> Trainer::collect(const std::vector<KeyedOutput>& mine,
-                                          ReturnPredictions to) {
-  return collect_in_order(state_->group, mine,
-                          to == ReturnPredictions::all || state_->group.rank() == 0);
+fs::path Trainer::output_path(bool stays) const {
+  const State& state = *state_;
+  const fs::path run_dir = state.options.run_dir;
+  return stays ? run_dir / "prediction_shards" /
+                     format("rank-{}-of-{}", state.group.rank(), state.group.size())
+               : run_dir / "spool" / format("rank-{}", state.group.rank()) / "outputs";
+}
+
+void Trainer::predict(Pass& pass, PredictionShardWriter& mine, const std::string& ckpt_path,
+                      ReturnPredictions to,
+                      const std::function<void(const PredictionKey&, std::string_view)>& sink) {
+  Group& group = state_->group;
+  const bool wants = to == ReturnPredictions::all || group.rank() == 0;
+  evaluate(pass, ckpt_path, [&] {
+    mine.close();
+    group.begin_section("outputs", 0);
+    collect_in_order(group, PredictionShard{mine.path()}, wants ? sink : nullptr);
+  });
+}
+
+std::vector<fs::path> Trainer::predict(Pass& pass, PredictionShardWriter& mine,
+                                       const std::string& ckpt_path) {
+  evaluate(pass, ckpt_path, [&] { mine.close(); });
+  std::vector<fs::path> shards;
+  const int ranks = state_->group.size();
+  for (int rank = 0; rank < ranks; ++rank) {
+    shards.push_back(mine.path().parent_path() / format("rank-{}-of-{}", rank, ranks));
+  }
+  return shards;
 }
 
 }  // namespace muster

@@ -7,10 +7,12 @@
 #include <muster/train/typed_pass.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -52,9 +54,9 @@ class Trainer {
   /// Trains on `train`, and validates on `val` in between unless that is empty; from the start,
   /// from the weights in the file `ckpt_path`, or from the checkpoint folder `ckpt_path`: its
   /// weights, optimizer, schedulers, callbacks, epoch and step. "last" and "best" are the
-  /// checkpoints of that name in run_dir, and where "last" is damaged the newest whole one there. The report has the latest value of
-  /// each name that training or validation reported, and is equal on every rank. docs/training.md
-  /// has the order of hooks.
+  /// checkpoints of that name in run_dir, and where "last" is damaged the newest whole one there.
+  /// The report has the latest value of each name that training or validation reported, and is
+  /// equal on every rank. docs/training.md has the order of hooks.
   template <typename S, typename O>
   Report fit(Module<S, O>& module, const std::type_identity_t<Loader<S>>& train,
              const std::type_identity_t<LoaderList<S>>& val = {},
@@ -80,22 +82,49 @@ class Trainer {
     TypedPass<Stage::test, S, O> pass{module, loaders};
     return evaluate(pass, ckpt_path);
   }
-  /// Outputs in data-set order on the ranks that `to` names, empty on the others.
+  /// Outputs in data-set order on the ranks that `to` names, empty on the others. They are held in
+  /// memory there; `predict_each` and `predict_to_shards` take any number.
   template <typename S, typename O>
   std::vector<O> predict(Module<S, O>& module, const std::type_identity_t<LoaderList<S>>& loaders,
                          ReturnPredictions to = ReturnPredictions::all,
                          const std::string& ckpt_path = "") {
-    TypedPass<Stage::predict, S, O> pass{module, loaders, to != ReturnPredictions::none};
-    evaluate(pass, ckpt_path);
     std::vector<O> outputs;
     if constexpr (!std::is_same_v<O, NoOutput>) {
       if (to != ReturnPredictions::none) {
-        for (const auto& bytes : collect(pass.take_outputs(), to)) {
+        PredictionShardWriter mine{output_path(false)};
+        TypedPass<Stage::predict, S, O> pass{module, loaders, &mine};
+        predict(pass, mine, ckpt_path, to, [&](const PredictionKey&, std::string_view bytes) {
           outputs.push_back(from_value<O>(from_bytes(bytes)));
-        }
+        });
+        return outputs;
       }
     }
+    TypedPass<Stage::predict, S, O> pass{module, loaders};
+    evaluate(pass, ckpt_path);
     return outputs;
+  }
+  /// Gives `sink` on rank 0 each output once, in data-set order, after the last batch: from a file
+  /// of each rank, so that no rank holds more than a few of them.
+  template <typename S, typename O>
+  void predict_each(Module<S, O>& module, const std::type_identity_t<LoaderList<S>>& loaders,
+                    const std::type_identity_t<std::function<void(const PredictionKey&, O)>>& sink,
+                    const std::string& ckpt_path = "") {
+    PredictionShardWriter mine{output_path(false)};
+    TypedPass<Stage::predict, S, O> pass{module, loaders, &mine};
+    predict(pass, mine, ckpt_path, ReturnPredictions::global_zero,
+            [&](const PredictionKey& key, std::string_view bytes) {
+              sink(key, from_value<O>(from_bytes(bytes)));
+            });
+  }
+  /// Each rank writes its outputs, with their indices, to run_dir/prediction_shards/rank-K-of-W;
+  /// nothing travels. `merge_shards` reads them in data-set order. Gives the files of all ranks.
+  template <typename S, typename O>
+  std::vector<std::filesystem::path> predict_to_shards(
+      Module<S, O>& module, const std::type_identity_t<LoaderList<S>>& loaders,
+      const std::string& ckpt_path = "") {
+    PredictionShardWriter mine{output_path(true)};
+    TypedPass<Stage::predict, S, O> pass{module, loaders, &mine};
+    return predict(pass, mine, ckpt_path);
   }
 
   /// Optimizer steps that `fit` on this loader takes if nothing stops it early, for schedules;
@@ -118,11 +147,18 @@ class Trainer {
  private:
   struct State;
   [[nodiscard]] std::optional<int64_t> estimated_steps(std::optional<int64_t> batches) const;
-  Report evaluate(Pass& pass, const std::string& ckpt_path);
+  /// `at_end` runs before the stage ends.
+  Report evaluate(Pass& pass, const std::string& ckpt_path,
+                  const std::function<void()>& at_end = {});
   Report fit(TrainPass& pass, Pass* validation, const std::string& ckpt_path);
   template <typename Run>
   Report run_stage(Stage stage, const std::string& sizes, const Run& run);
-  std::vector<std::string> collect(const std::vector<KeyedOutput>& mine, ReturnPredictions to);
+  [[nodiscard]] std::filesystem::path output_path(bool stays) const;
+  void predict(Pass& pass, PredictionShardWriter& mine, const std::string& ckpt_path,
+               ReturnPredictions to,
+               const std::function<void(const PredictionKey&, std::string_view)>& sink);
+  std::vector<std::filesystem::path> predict(Pass& pass, PredictionShardWriter& mine,
+                                             const std::string& ckpt_path);
 
   std::unique_ptr<State> state_;
 };

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <muster/data/loader.h>
-#include <muster/train/keyed_output.h>
 #include <muster/train/module.h>
 #include <muster/train/pass.h>
+#include <muster/train/prediction_shard.h>
 #include <muster/train/train_pass.h>
 #include <muster/value/convert.h>
 
@@ -122,8 +122,10 @@ class TypedTrainPass final : public TrainPass {
 template <Stage stage_, typename S, typename O>
 class TypedPass final : public Pass {
  public:
-  TypedPass(Module<S, O>& module, const LoaderList<S>& loaders, bool keep_outputs = false)
-      : module_{module}, loaders_{loaders.loaders()}, keep_outputs_{keep_outputs} {}
+  /// `outputs` takes what predict_step gives, unless it is null.
+  TypedPass(Module<S, O>& module, const LoaderList<S>& loaders,
+            PredictionShardWriter* outputs = nullptr)
+      : module_{module}, loaders_{loaders.loaders()}, outputs_{outputs} {}
 
   [[nodiscard]] Stage stage() const override { return stage_; }
   [[nodiscard]] ModuleBase& module() override { return module_; }
@@ -226,9 +228,6 @@ class TypedPass final : public Pass {
     }
   }
 
-  /// This rank's outputs.
-  std::vector<KeyedOutput> take_outputs() { return std::move(outputs_); }
-
  private:
   [[nodiscard]] const Loader<S>& at(int64_t loader) const {
     return *loaders_.at(static_cast<size_t>(loader));
@@ -236,20 +235,19 @@ class TypedPass final : public Pass {
 
   void keep(const std::vector<O>& outputs) {
     if constexpr (!std::is_same_v<O, NoOutput>) {
-      for (size_t i = 0; keep_outputs_ && i < outputs.size(); ++i) {
-        outputs_.push_back({loader_, batch_->indices()[i], to_bytes(to_value(outputs[i]))});
+      for (size_t i = 0; outputs_ != nullptr && i < outputs.size(); ++i) {
+        outputs_->add({loader_, batch_->indices()[i]}, to_bytes(to_value(outputs[i])));
       }
     }
   }
 
   Module<S, O>& module_;
   std::vector<const Loader<S>*> loaders_;
-  bool keep_outputs_;
+  PredictionShardWriter* outputs_;
   int64_t loader_ = 0;
   std::optional<at::ScalarType> dtype_{};
   std::optional<Epoch<S>> epoch_;
   std::optional<Batch<S>> batch_;
-  std::vector<KeyedOutput> outputs_;
 };
 
 }  // namespace muster
