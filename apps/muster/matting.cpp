@@ -115,22 +115,23 @@ std::optional<WorkResult> compute(Group& group, const std::vector<MattingSample>
   for (int64_t i = group.rank(); i < count; i += group.size()) {
     indices.push_back(i);
   }
-  const bool leads = group.rank() == 0;
-  const auto run = [&](const std::vector<int64_t>& some) {
-    Progress progress{stderr, "matting", static_cast<int64_t>(some.size()) * group.size()};
+  // Rank 0 speaks for all: their images are dealt alternately.
+  const auto run = [&](const std::vector<int64_t>& some, int64_t total) {
+    Progress progress{stderr, "matting", total};
     return compute_images(samples, some, options, [&](int64_t done) {
-      if (leads) {
-        progress.show(done * group.size());
+      if (group.rank() == 0) {
+        const auto own = static_cast<int64_t>(some.size());
+        progress.show(own > 0 ? total * done / own : 0);
       }
     });
   };
-  auto result = gather_results(group, run(indices), options);
+  auto result = gather_results(group, run(indices, count), options);
   group.finish();
   if (result && !result->too_large.empty()) {
     // The other ranks are done, and all memory is this one's.
     options.memory.of_rank = MemoryPlan::most_of_an_image;
     const auto large = std::exchange(result->too_large, {});
-    merge_results(*result, run(large), options);
+    merge_results(*result, run(large, static_cast<int64_t>(large.size())), options);
   }
   return result;
 }
