@@ -291,6 +291,8 @@ TEST_F(MattingCommand, TakesNoMoreMemoryThanItMayForManyLargeImages) {
   const Outcome outcome = matting({"-j", "4"});
   EXPECT_EQ(outcome.exit_code, 65) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "6 images"));
+  const Outcome ranks = matting({"-j", "2"}, 2);
+  EXPECT_EQ(ranks.out, outcome.out);
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);
   EXPECT_LT(usage.ru_maxrss, int64_t{1536} << 10U);

@@ -31,14 +31,6 @@ std::string page_of(const TempDir& dir) {
   return read_file(dir.path() / "report.html");
 }
 
-TEST(Report, EncodesBase64) {
-  EXPECT_EQ(base64(""), "");
-  EXPECT_EQ(base64("f"), "Zg==");
-  EXPECT_EQ(base64("fo"), "Zm8=");
-  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
-  EXPECT_EQ(base64("\xff\xfe\xfd"), "//79");
-}
-
 TEST(Report, RoundsForReading) {
   EXPECT_EQ(track::readable(12), "12");
   EXPECT_EQ(track::readable(4.36912345), "4.369");
