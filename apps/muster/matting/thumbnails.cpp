@@ -85,23 +85,27 @@ void shrink(const Mattes& mattes, Small& small) {
       const auto end = xs[static_cast<size_t>(i) + 1];
       uint64_t prediction = 0;
       uint64_t truth = 0;
-      int64_t most = 0;
+      uint32_t most = 0;
       for (auto y = ys[static_cast<size_t>(j)]; y < ys[static_cast<size_t>(j) + 1]; ++y) {
         const T* p = row_of<T>(mattes.prediction, y);
         const T* g = row_of<T>(mattes.truth, y);
+        uint32_t row_of_p = 0;  // a box is too narrow to overflow it
+        uint32_t row_of_g = 0;
         for (int64_t x = begin; x < end; ++x) {
-          prediction += p[x];
-          truth += g[x];
-          most = std::max(most, std::abs(int64_t{p[x]} - int64_t{g[x]}));
+          row_of_p += p[x];
+          row_of_g += g[x];
+          most = std::max(most, std::max(uint32_t{p[x]}, uint32_t{g[x]}) -
+                                    std::min(uint32_t{p[x]}, uint32_t{g[x]}));
         }
+        prediction += row_of_p;
+        truth += row_of_g;
       }
       const auto count = static_cast<uint64_t>(
           (end - begin) * (ys[static_cast<size_t>(j) + 1] - ys[static_cast<size_t>(j)]));
       const int64_t at = j * columns + i;
       small.prediction.pixels[static_cast<size_t>(at)] = to_byte<T>(prediction, count);
       small.truth.pixels[static_cast<size_t>(at)] = to_byte<T>(truth, count);
-      std::copy_n(colours[to_byte<T>(static_cast<uint64_t>(most), 1)].data(), 3,
-                  small.error.pixels.get() + 3 * at);
+      std::copy_n(colours[to_byte<T>(most, 1)].data(), 3, small.error.pixels.get() + 3 * at);
     }
   }
 }
