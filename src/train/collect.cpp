@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace muster {
@@ -13,7 +14,7 @@ namespace muster {
 namespace {
 
 /// What all ranks together send in one round at most, unless a single prediction is larger.
-constexpr int64_t bytes_a_round = int64_t{8} << 20U;
+constexpr int64_t bytes_a_round = int64_t{2} << 20U;
 
 /// A prediction of some rank: small, since every rank knows all of them.
 struct Item {
@@ -37,9 +38,14 @@ std::string packed(const PredictionShard& shard) {
 
 /// All ranks' predictions in order.
 std::vector<Item> places_of(Group& group, const PredictionShard& mine) {
+  constexpr size_t item_bytes = 3 * sizeof(int64_t);
+  auto ranks = group.all_gather(packed(mine));
+  size_t total = 0;
+  for (const auto& rank : ranks) total += rank.bytes.size() / item_bytes;
   std::vector<Item> places;
-  for (auto& rank : group.all_gather(packed(mine))) {
-    const size_t count = rank.bytes.size() / (3 * sizeof(int64_t));
+  places.reserve(total);
+  for (auto& rank : ranks) {
+    const size_t count = rank.bytes.size() / item_bytes;
     for (size_t i = 0; i < count; ++i) {
       int64_t numbers[3];
       std::memcpy(numbers, rank.bytes.data() + i * sizeof numbers, sizeof numbers);
@@ -47,9 +53,9 @@ std::vector<Item> places_of(Group& group, const PredictionShard& mine) {
                         .rank = static_cast<uint32_t>(rank.rank),
                         .size = static_cast<uint32_t>(numbers[2])});
     }
-    rank.bytes = {};
+    std::string{}.swap(rank.bytes);
   }
-  std::ranges::stable_sort(places, {}, &Item::key);
+  std::ranges::sort(places, {}, [](const Item& item) { return std::tie(item.key, item.rank); });
   return places;
 }
 

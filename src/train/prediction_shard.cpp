@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 namespace muster {
@@ -109,7 +110,8 @@ PredictionShard::PredictionShard(const std::filesystem::path& path)
     check(fseeko(file_.get(), offset, SEEK_SET) == 0, ErrorKind::io, "cannot read {}: {}",
           path.native(), std::strerror(errno));
   }
-  std::ranges::stable_sort(entries_, {}, &Entry::key);
+  std::ranges::sort(entries_, {},
+                    [](const Entry& entry) { return std::tie(entry.key, entry.offset); });
 }
 
 std::string PredictionShard::read(const Entry& entry) const {
