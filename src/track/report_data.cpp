@@ -66,24 +66,6 @@ ReportStage stage_of(const std::string& name, const Json& body) {
   return stage;
 }
 
-std::vector<ReportStage> read_results(const std::filesystem::path& path) {
-  std::vector<ReportStage> stages;
-  const auto text = read_file_if_there(path);
-  if (!text) {
-    return stages;
-  }
-  try {
-    const auto results = Json::parse(*text);
-    for (const auto& [name, body] : results.get_ref<const Json::object_t&>()) {
-      static_cast<void>(body.get_ref<const Json::object_t&>());  // throws where it is no object
-      stages.push_back(stage_of(name, body));
-    }
-  } catch (const Json::exception& error) {
-    fail(ErrorKind::data, "{} is not what Muster writes: {}", path.string(), error.what());
-  }
-  return stages;
-}
-
 /// A column is one of numbers when it has some and nothing else but empty cells.
 bool holds_numbers(const ReportTable& table, size_t column) {
   bool any = false;
@@ -178,6 +160,24 @@ std::vector<ReportCurve> read_curves(const std::filesystem::path& path) {
 }  // namespace
 
 std::optional<double> cell_number(std::string_view cell) { return read_all<double>(cell); }
+
+std::vector<ReportStage> read_results(const std::filesystem::path& path) {
+  std::vector<ReportStage> stages;
+  const auto text = read_file_if_there(path);
+  if (!text) {
+    return stages;
+  }
+  try {
+    const auto results = Json::parse(*text);
+    for (const auto& [name, body] : results.get_ref<const Json::object_t&>()) {
+      static_cast<void>(body.get_ref<const Json::object_t&>());  // throws where it is no object
+      stages.push_back(stage_of(name, body));
+    }
+  } catch (const Json::exception& error) {
+    fail(ErrorKind::data, "{} is not what Muster writes: {}", path.string(), error.what());
+  }
+  return stages;
+}
 
 ReportData read_report_data(const std::filesystem::path& run_dir) {
   ReportData data{.stages = read_results(run_dir / "results.json"),

@@ -59,6 +59,10 @@ struct ReportData {
 /// none.
 ReportData read_report_data(const std::filesystem::path& run_dir);
 
+/// The stages of a results.json, without tables; none when there is no such file. Error of kind
+/// `data` when it is none.
+std::vector<ReportStage> read_results(const std::filesystem::path& path);
+
 /// The cell as a number, when all of it is one.
 std::optional<double> cell_number(std::string_view cell);
 
