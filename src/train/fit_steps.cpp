@@ -60,6 +60,7 @@ FitSteps::FitSteps(TrainPass& pass, bool validates, FitContext& context, StepSta
 
 void FitSteps::begin_epoch(const Position& at) {
   left_loader_ = false;
+  norms_ = SyncedBatchNorms{pass_.module(), context_.group};
   if (batches_ && at.batches_done >= *batches_) {
     return;  // resumed after the epoch's last step
   }
@@ -191,6 +192,7 @@ AgreedFlags FitSteps::forward_backward(TrainingState& training, const Plan& plan
   const int64_t ranks = context_.group.size();
   Ddp& ddp = training.ddp();
   ddp.broadcast_buffers();
+  norms_.begin_step(plan.uneven);
   StepFlags flags{.stop = training.stop_reason.has_value(), .save = wants_save};
   AgreedFlags agreed;
   for (int64_t round = plan.first; round < plan.end; round += ranks) {
@@ -209,7 +211,13 @@ AgreedFlags FitSteps::forward_backward(TrainingState& training, const Plan& plan
     }
     if (last && plan.uneven) {
       context_.group.move_to(backward_place, 0);
-      context_.group.barrier();
+      if (norms_.empty()) {
+        context_.group.barrier();
+      } else {
+        norms_.before_uneven_backward(loss);
+      }
+    } else if (loss.defined()) {
+      norms_.before_backward(loss);
     }
     if (loss.defined()) {
       const auto scaled = training.scaler() != nullptr ? training.scaler()->scale(loss) : loss;
@@ -263,6 +271,7 @@ at::Tensor FitSteps::training_step(const Position& at, int64_t k) {
   at::Tensor loss;
   {
     const AutocastGuard autocast{context_.options.precision, state_.device};
+    const SyncedBatchNorms::Tied tied{norms_};
     loss = pass_.training_step(step);
   }
   if (!loss.defined() || loss.numel() != 1) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "fit_log_internal.h"
+#include "sync_batch_norm_internal.h"
 
 #include <muster/train/ddp.h>
 
@@ -83,6 +84,7 @@ class FitSteps {
   bool lacks_ = false;
   /// Whether ranks have gone to places behind the loader's, which a new section takes back.
   bool left_loader_ = false;
+  SyncedBatchNorms norms_{};
   /// What the module gave for the batch whose end is still to come.
   at::Tensor loss_{};
   std::vector<Bad> bad_{};

@@ -77,5 +77,16 @@ TEST(Gather, TakesNumbersTuplesAndTensorsThatAreNotContiguous) {
   });
 }
 
+TEST(Broadcast, GivesWhatTheRootGaveOfAnyType) {
+  run_threads(3, [](Group& group) {
+    using Named = std::pair<std::string, std::vector<double>>;
+    const Named mine{"rank " + std::to_string(group.rank()),
+                     std::vector<double>(static_cast<size_t>(group.rank()), 0.5)};
+    EXPECT_EQ(broadcast(group, mine, 2), (Named{"rank 2", {0.5, 0.5}}));
+    EXPECT_EQ(broadcast(group, mine).first, "rank 0");
+    group.finish();
+  });
+}
+
 }  // namespace
 }  // namespace muster

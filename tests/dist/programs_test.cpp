@@ -49,6 +49,24 @@ TEST(Programs, LogImagesGivesTheSameBytesAtEveryNumberOfRanks) {
   expect_same_bytes("log_images", {"predict"}, {"1", "2", "3"});
 }
 
+TEST(Programs, ALoopOfOnesOwnGivesTheSameBytesAtEveryNumberOfRanks) {
+  const TempFolder folder;
+  std::vector<std::pair<std::string, std::string>> first;
+  for (const auto* ranks : {"1", "2", "3", "7"}) {
+    const Outcome outcome = run_program(
+        bin_dir() / "muster",
+        {"launch", "-n", ranks, (bin_dir() / "own_loop").string(), (folder / ranks).string()});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, "mean 0.2\n");
+    const auto files = files_of(folder / ranks, compared);
+    if (first.empty()) first = files;
+    EXPECT_EQ(files, first) << ranks << " ranks";
+    EXPECT_FALSE(std::filesystem::exists(folder / ranks / "spool"));
+  }
+  EXPECT_TRUE(has(first.at(0).second, "\"val/mse\": 3."));
+  EXPECT_TRUE(has(first.at(0).second, "\"samples\": 5"));
+}
+
 TEST(Programs, LogImagesGivesOneResultWhicheverHookLogs) {
   const TempFolder folder;
   for (const auto* when : {"batch", "epoch"}) {

@@ -204,6 +204,57 @@ TEST_F(RunTest, AnImageWithoutASampleIsAnErrorThatSaysSo) {
             std::string::npos);
 }
 
+/// Calls each collective in every hook.
+class Collecting : public Module<Item, Item> {
+ public:
+  int64_t calls = 0;
+
+  void setup(Step& step) override { call(step, step.world_size()); }
+  void on_predict_start(Step& step) override { call(step, step.world_size()); }
+  void on_predict_epoch_start(Step& step) override { call(step, step.world_size()); }
+  void on_before_batch_transfer(Batch& batch, Step& step) override { within(batch, step); }
+  void on_after_batch_transfer(Batch& batch, Step& step) override { within(batch, step); }
+  void on_predict_batch_start(const Batch& batch, Step& step) override { within(batch, step); }
+  std::vector<Item> predict_step(const Batch& batch, Step& step) override {
+    within(batch, step);
+    return batch.samples();
+  }
+  void on_predict_batch_end(const std::vector<Item>& /*outputs*/, const Batch& batch,
+                            Step& step) override {
+    within(batch, step);
+  }
+  void on_predict_epoch_end(Step& step) override { call(step, step.world_size()); }
+  void on_predict_end(Step& step) override { call(step, step.world_size()); }
+  void teardown(Step& step) override { call(step, step.world_size()); }
+
+ private:
+  /// Of 5 batches of one sample, the last round may be short.
+  void within(const Batch& batch, Step& step) {
+    const int64_t first = batch.batch_idx() / step.world_size() * step.world_size();
+    call(step, std::min<int64_t>(step.world_size(), 5 - first));
+  }
+  void call(Step& step, int64_t present) {
+    const std::string mine = "rank " + std::to_string(step.rank());
+    EXPECT_EQ(step.all_gather(mine).size(), static_cast<size_t>(present));
+    EXPECT_EQ(step.broadcast(mine), "rank 0");
+    EXPECT_EQ(step.all_reduce(step.rank() + 1.0), static_cast<double>(present * (present + 1) / 2));
+    EXPECT_EQ(step.all_reduce(step.rank(), ReduceOp::max), static_cast<double>(present - 1));
+    ++calls;
+  }
+};
+
+TEST_F(RunTest, EveryHookMayGatherBroadcastAndReduce) {
+  const Loader<Item> loader{items(5)};
+  for (const int ranks : {1, 2, 3, 7}) {
+    results(ranks, [&](Trainer& trainer) {
+      Collecting module;
+      trainer.predict(module, loader);
+      const int64_t batches = batches_of_rank(5, trainer.group().rank(), ranks);
+      EXPECT_EQ(module.calls, 6 + 5 * batches);
+    });
+  }
+}
+
 TEST_F(RunTest, LimitsCountGlobalBatchesWhateverTheNumberOfRanks) {
   const Loader<Item> loader{items(9), {.batch_size = 2}};
   for (const int ranks : {1, 2, 5}) {

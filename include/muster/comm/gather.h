@@ -24,4 +24,13 @@ std::vector<T> gather(Group& group, const T& mine,
   return all;
 }
 
+/// What rank `root` gave, of any type that `gather` takes. Errors as `Group::broadcast`.
+template <class T>
+T broadcast(Group& group, const T& mine, int root = 0,
+            std::source_location where = std::source_location::current()) {
+  const bool is_root = group.rank() == root;
+  return from_value<T>(
+      from_bytes(group.broadcast(is_root ? to_bytes(to_value(mine)) : "", root, where)));
+}
+
 }  // namespace muster

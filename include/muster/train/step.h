@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <source_location>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -107,6 +108,17 @@ class Step {
   std::vector<T> all_gather(const T& value,
                             std::source_location where = std::source_location::current()) {
     return gather(group(), value, where);
+  }
+  /// What rank `root` gave: an Error of kind `mismatch` on all ranks where it is not present.
+  template <typename T>
+  T broadcast(const T& value, int root = 0,
+              std::source_location where = std::source_location::current()) {
+    return muster::broadcast(group(), value, root, where);
+  }
+  /// The sum (or the least, or the greatest) of what the present ranks gave, added in rank order.
+  double all_reduce(double value, ReduceOp op = ReduceOp::sum,
+                    std::source_location where = std::source_location::current()) {
+    return group().all_reduce(std::span{&value, 1}, op, where)[0];
   }
   /// The group, for other collectives.
   Group& group();
