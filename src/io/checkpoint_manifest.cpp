@@ -53,7 +53,9 @@ std::string manifest_json(const CheckpointManifest& manifest) {
 
 CheckpointManifest parse_manifest(std::string_view json, std::string_view path) {
   const Json parsed = Json::parse(json, nullptr, false);
-  check(parsed.is_object(), ErrorKind::data, "{}: is no JSON object", path);
+  // nlohmann's parser takes a zero byte for the end of the text.
+  check(parsed.is_object() && json.find('\0') == std::string_view::npos, ErrorKind::data,
+        "{}: is no JSON object", path);
   CheckpointManifest manifest{.global_step = count_in(parsed, "global_step", path),
                               .epoch = count_in(parsed, "epoch", path)};
   const Json& files = member(parsed, "files", path);

@@ -133,6 +133,9 @@ class HeaderReader : public nlohmann::json_sax<Json> {
 SafeTensorsHeader parse_safetensors_header(std::string_view json, std::string_view file) {
   check(json.starts_with('{'), ErrorKind::data,
         "{}: is no safetensors file: its header does not begin with a brace", file);
+  // nlohmann's parser takes a zero byte for the end of the text.
+  check(json.find('\0') == std::string_view::npos, ErrorKind::data,
+        "{}: is no safetensors file: its header is no JSON (it holds a zero byte)", file);
   HeaderReader reader{file};
   Json::sax_parse(json, &reader);
   return reader.take();

@@ -49,8 +49,10 @@ std::string_view trimmed(std::string_view text) {
 
 std::vector<JsonMember> json_members(std::string_view text, std::string_view what) {
   text = trimmed(text);
-  check(text.starts_with('{') && nlohmann::json::accept(text), ErrorKind::data,
-        "{} is not a JSON object", what);
+  // nlohmann's parser takes a zero byte for the end of the text.
+  const bool is_object = text.starts_with('{') && text.find('\0') == std::string_view::npos &&
+                         nlohmann::json::accept(text);
+  check(is_object, ErrorKind::data, "{} is not a JSON object", what);
   std::vector<JsonMember> members;
   size_t at = 1;
   while (at < text.size()) {

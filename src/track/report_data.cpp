@@ -167,6 +167,9 @@ std::vector<ReportStage> read_results(const std::filesystem::path& path) {
   if (!text) {
     return stages;
   }
+  // nlohmann's parser takes a zero byte for the end of the text.
+  check(text->find('\0') == std::string::npos, ErrorKind::data,
+        "{} is not what Muster writes: it holds zero bytes", path.string());
   try {
     const auto results = Json::parse(*text);
     for (const auto& [name, body] : results.get_ref<const Json::object_t&>()) {

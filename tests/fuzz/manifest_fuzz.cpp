@@ -26,6 +26,7 @@ void check_input(std::string_view input) {
   if (!manifest) {
     return;
   }
+  require(input.find('\0') == std::string_view::npos, "a zero byte is no JSON");
   for (const auto& [name, file] : manifest->files) {
     require(is_file_name(name) && file.sha256.size() == 64, "a file that cannot be");
   }

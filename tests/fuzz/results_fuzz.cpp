@@ -64,6 +64,7 @@ void check_input(std::string_view input) {
     return true;
   };
   if (unless_refused(ErrorKind::data, report)) {
+    require(text.find('\0') == std::string::npos, "a zero byte is no JSON");
     require(read_file(folder / "report.html").find(markup) == std::string::npos,
             "the report holds markup of its data");
   }

@@ -42,6 +42,7 @@ void check_file(std::string_view bytes) {
   }
   uint64_t header = 0;
   std::memcpy(&header, bytes.data(), sizeof header);
+  require(bytes.substr(8, header).find('\0') == std::string_view::npos, "a zero byte is no JSON");
   size_t data = 0;
   for (const auto& [name, tensor] : file->tensors) {
     require(tensor.is_contiguous(), "a tensor that is not contiguous");

@@ -158,6 +158,13 @@ TEST_F(CheckpointFolder, NamesAMissingAndATruncatedFile) {
   }
 }
 
+TEST_F(CheckpointFolder, SeesZeroBytesBehindTheManifest) {
+  write_checkpoint(folder_, content());
+  const auto manifest = read_file(folder_ / "manifest.json");
+  write_file_atomically(folder_ / "manifest.json", manifest + std::string(3, '\0'));
+  expect_damaged("manifest.json");
+}
+
 TEST_F(CheckpointFolder, RefusesNamesThatLeadOutOfTheFolder) {
   write_checkpoint(folder_, content());
   write_file_atomically(checkpoints_ / "secret", "s");

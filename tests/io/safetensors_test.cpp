@@ -107,6 +107,7 @@ TEST_F(SafeTensorsFile, RefusesWhatIsNoHeader) {
   expect_refused(file_with("[]", 0), "brace");
   expect_refused(file_with("{\"a\":", 0), "no JSON");
   expect_refused(file_with("{}{}", 0), "no JSON");
+  expect_refused(file_with(std::string{"{}\0", 3}, 0), "no JSON");
   expect_refused(file_with("{\"\xff\":{}}", 0), "no JSON");
   expect_refused(file_with("{}", 3), "3 bytes follow");
   EXPECT_TRUE(load_safetensors(save(file_with("{}  ", 0))).tensors.empty());

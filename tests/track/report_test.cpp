@@ -165,6 +165,8 @@ TEST(Report, RefusesResultsThatAreNotItsOwn) {
     write_file_atomically(dir.path() / "results.json", broken);
     EXPECT_THROW(write_report(dir.path()), Error) << broken;
   }
+  write_file_atomically(dir.path() / "results.json", "{}" + std::string(3, '\0'));
+  EXPECT_THROW(write_report(dir.path()), Error);
 }
 
 TEST(Report, IsTheSameForTheSameRunFolder) {
