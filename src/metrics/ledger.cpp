@@ -4,6 +4,8 @@
 #include <muster/value/convert.h>
 #include <muster/value/value.h>
 
+#include "src/metrics/state_internal.h"
+
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -16,10 +18,7 @@ double extreme_of(double left, double right, ReduceFx reduce) {
   return reduce == ReduceFx::min ? lower(left, right) : upper(left, right);
 }
 
-void add_count(int64_t& total, int64_t count) {
-  check(!__builtin_add_overflow(total, count, &total),
-        "what was logged under one name weighs more than 2^63 - 1 samples");
-}
+bool is_sum(ReduceFx reduce) { return reduce == ReduceFx::mean || reduce == ReduceFx::sum; }
 
 Value moment_value(const Moment& moment) {
   return Value::List{moment.loader, moment.batch, moment.call};
@@ -174,15 +173,28 @@ void Ledger::add_row(std::string_view table, const std::vector<std::string>& col
 
 void Ledger::add_image(LoggedImage image) { images_.push_back(std::move(image)); }
 
+void Ledger::relocate_images(const std::function<std::string(const ImageRecord&)>& file_of) {
+  for (auto& image : images_) {
+    image.record.file = file_of(image.record);
+  }
+}
+
 void Ledger::add_text(LoggedText text) { texts_.push_back(std::move(text)); }
 
 std::string Ledger::state() const {
-  Value::List values;
+  StateWriter entries;  // there are many, and a tree of values is dear to build and to read
   for (const auto& [name, entry] : entries_) {
-    const bool is_sum = entry.reduce == ReduceFx::mean || entry.reduce == ReduceFx::sum;
-    values.emplace_back(Value::List{name, static_cast<int64_t>(entry.reduce), entry.count,
-                                    moment_value(entry.first),
-                                    is_sum ? Value{entry.sum.pack()} : Value{entry.extreme}});
+    entries.text(name);
+    entries.integer(static_cast<int64_t>(entry.reduce));
+    entries.integer(entry.count);
+    entries.integer(entry.first.loader);
+    entries.integer(entry.first.batch);
+    entries.integer(entry.first.call);
+    if (is_sum(entry.reduce)) {
+      entries.sum(entry.sum);
+    } else {
+      entries.number(entry.extreme);
+    }
   }
   Value::List tables;
   for (const auto& [name, table] : tables_) {
@@ -200,7 +212,7 @@ std::string Ledger::state() const {
   for (const auto& text : texts_) {
     texts.emplace_back(Value::List{text.key, text.text, moment_value(text.moment)});
   }
-  return to_bytes(Value::List{samples_, std::move(values), std::move(tables), std::move(images),
+  return to_bytes(Value::List{samples_, entries.take(), std::move(tables), std::move(images),
                               std::move(texts)});
 }
 
@@ -208,20 +220,20 @@ void Ledger::merge(std::string_view state) {
   const Value value = from_bytes(state);
   const auto& parts = value.as_list();
   samples_ += parts.at(0).as_int();
-  for (const auto& item : parts.at(1).as_list()) {
-    const auto& v = item.as_list();
-    const std::string& name = v.at(0).as_string();
-    Entry other{.reduce = static_cast<ReduceFx>(v.at(1).as_int()),
-                .count = v.at(2).as_int(),
-                .first = value_moment(v.at(3))};
-    if (v.at(4).is_string()) {
-      std::string_view packed = v.at(4).as_string();
-      other.sum = ExactSum::unpack(packed);
+  for (StateReader entries{parts.at(1).as_string()}; !entries.at_end();) {
+    const std::string_view name = entries.text();
+    Entry other{.reduce = static_cast<ReduceFx>(entries.integer()), .count = entries.integer()};
+    other.first = {entries.integer(), entries.integer(), entries.integer()};
+    if (is_sum(other.reduce)) {
+      other.sum = entries.sum();
     } else {
-      other.extreme = v.at(4).as_double();
+      other.extreme = entries.number();
     }
-    auto [found, fresh] =
-        entries_.try_emplace(name, Entry{.reduce = other.reduce, .first = other.first});
+    const auto found = entries_.find(name);
+    if (found == entries_.end()) {
+      entries_.emplace(name, other);
+      continue;
+    }
     check(found->second.reduce == other.reduce,
           "{} was logged with reduce_fx {} on one rank and {} on another; use one", name,
           to_string(found->second.reduce), to_string(other.reduce));

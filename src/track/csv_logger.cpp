@@ -8,6 +8,7 @@
 #include <muster/track/csv_logger.h>
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <optional>
 
@@ -21,6 +22,23 @@ std::string line_of(const std::vector<std::string>& cells) {
     line += line.empty() ? cell : "," + cell;
   }
   return line + "\n";
+}
+
+struct Position {
+  size_t rows = 0;
+  size_t columns = 0;  ///< 0 for what is no position
+  std::string last{};
+};
+
+Position read_position(std::string_view text) {
+  Position position;
+  const char* end = text.data() + text.size();
+  const auto rows = std::from_chars(text.data(), end, position.rows);
+  if (rows.ec != std::errc{} || rows.ptr == end || *rows.ptr != ':') return {};
+  const auto columns = std::from_chars(rows.ptr + 1, end, position.columns);
+  if (columns.ec != std::errc{} || columns.ptr == end || *columns.ptr != ':') return {};
+  position.last.assign(columns.ptr + 1, end);
+  return position;
 }
 
 class CsvLogger final : public Logger {
@@ -52,6 +70,39 @@ class CsvLogger final : public Logger {
     } else {
       file_->append(line_of(cells));
     }
+    ++rows_;
+    last_ = cells[0] + "," + cells[1];
+  }
+
+  /// "12:5:980,3": how many rows and columns, and step and epoch of the last row.
+  [[nodiscard]] std::string position() const override {
+    return std::to_string(rows_) + ":" + std::to_string(columns_.size()) + ":" + last_;
+  }
+
+  void go_on(std::string_view position, int64_t /*step*/) override {
+    const auto [rows, columns, last] = read_position(position);
+    if (!file_ || columns < 2 || rows > rows_ || columns > columns_.size()) {
+      return;
+    }
+    auto parsed = track::parse_csv(read_file(path_), std::numeric_limits<size_t>::max());
+    const auto& row = parsed.rows.at(rows);  // the header is the first
+    if (rows > 0 && row.at(0) + "," + row.at(1) != last) {
+      return;
+    }
+    file_.reset();
+    columns_.resize(columns);
+    if (rows == 0) {  // a file begins with its first row
+      std::filesystem::remove(path_);
+    } else {
+      std::string text = header();
+      for (size_t i = 1; i <= rows; ++i) {
+        parsed.rows[i].resize(columns);
+        text += line_of(parsed.rows[i]);
+      }
+      write_file_atomically(path_, text);
+      file_ = track::AppendFile::open(path_);
+    }
+    note_last(parsed, rows);
   }
 
   void finish(int /*exit_code*/) override {
@@ -101,6 +152,13 @@ class CsvLogger final : public Logger {
       std::filesystem::resize_file(path_, parsed.ends.back());
     }
     file_ = track::AppendFile::open(path_);
+    note_last(parsed, parsed.rows.size() - 1);
+  }
+
+  void note_last(const track::CsvRows& parsed, size_t rows) {
+    rows_ = rows;
+    const auto& last = parsed.rows.at(rows);
+    last_ = rows > 0 && last.size() >= 2 ? last[0] + "," + last[1] : "";
   }
 
   /// Gives every row that is there `added` empty cells more, under the new header.
@@ -120,6 +178,8 @@ class CsvLogger final : public Logger {
   std::filesystem::path path_;
   std::vector<std::string> columns_{"step", "epoch"};
   std::optional<track::AppendFile> file_;
+  size_t rows_ = 0;
+  std::string last_{};  ///< step and epoch of the last row
   bool finished_ = false;
 };
 

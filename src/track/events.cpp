@@ -12,7 +12,7 @@ using protozero::pbf_writer;
 
 // Field numbers of TensorBoard's event.proto, summary.proto and tensor.proto.
 namespace event {
-enum : uint32_t { wall_time = 1, step = 2, file_version = 3, summary = 5 };
+enum : uint32_t { wall_time = 1, step = 2, file_version = 3, summary = 5, session_log = 7 };
 }
 namespace value {
 enum : uint32_t { tag = 1, simple_value = 2, tensor = 8, metadata = 9 };
@@ -67,6 +67,17 @@ std::string version_event(double wall_time) {
   pbf_writer writer{out};
   begin_event(writer, wall_time, 0);
   writer.add_string(event::file_version, "brain.Event:2");
+  return out;
+}
+
+std::string session_start_event(double wall_time, int64_t step) {
+  constexpr int32_t start = 1;
+  std::string out;
+  pbf_writer writer{out};
+  begin_event(writer, wall_time, step);
+  pbf_writer session{writer, event::session_log};
+  session.add_enum(1, start);
+  session.commit();
   return out;
 }
 

@@ -16,6 +16,9 @@ namespace muster::track {
 /// The first event of a file.
 std::string version_event(double wall_time);
 
+/// The start of a session: what files of the same folder hold from `step` on is not shown.
+std::string session_start_event(double wall_time, int64_t step);
+
 /// All scalars of one row, as float32.
 std::string scalars_event(double wall_time, int64_t step,
                           std::span<const std::pair<std::string, double>> values);

@@ -61,6 +61,10 @@ class TensorBoardLogger final : public Logger {
     append(track::text_event(clock_(), step, std::string{key} + "/text_summary", text));
   }
 
+  void go_on(std::string_view /*position*/, int64_t step) override {
+    append(track::session_start_event(clock_(), step + 1));
+  }
+
   void finish(int /*exit_code*/) override {
     file_.sync();
     finished_ = true;

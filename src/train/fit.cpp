@@ -82,6 +82,9 @@ class Fit {
               [&](Step& step) { (pass_.module().*hook)(step); });
   }
   void load(const std::string& ckpt_path, bool resumes);
+  /// What a checkpoint keeps of the log: within an epoch all of it. All ranks.
+  Value collect_log();
+  void restore_log(const std::string& ckpt_path);
   void sanity_check();
   Loop evaluation();
   [[nodiscard]] bool is_finished() const;
@@ -114,6 +117,7 @@ void Fit::begin(const std::string& ckpt_path) {
   hook(true, &ModuleBase::setup);
   convert(pass_.module(), context_.options.precision);
   training_.emplace(pass_.module(), context_);
+  training_->collect_log = [this] { return collect_log(); };
   const bool resumes = !ckpt_path.empty() && !std::filesystem::is_regular_file(ckpt_path);
   load(ckpt_path, resumes);
   hook(true, &ModuleBase::on_fit_start);
@@ -122,8 +126,11 @@ void Fit::begin(const std::string& ckpt_path) {
   }
   if (!resumes) {
     sanity_check();
-  } else if (training_->position.validation_due && validation_ != nullptr) {
-    validate();
+  } else {
+    restore_log(ckpt_path);
+    if (training_->position.validation_due && validation_ != nullptr) {
+      validate();
+    }
   }
   Position& at = training_->position;
   at.validation_due = false;
@@ -135,9 +142,11 @@ void Fit::begin(const std::string& ckpt_path) {
 }
 
 void Fit::load(const std::string& ckpt_path, bool resumes) {
-  training_->epoch_contents = Value::Dict{{"seed", context_.options.seed},
-                                          {"batches", steps_.batches().value_or(-1)},
-                                          {"batch_size", pass_.batch_size()}};
+  training_->epoch_contents =
+      Value::Dict{{"seed", context_.options.seed},
+                  {"batches", steps_.batches().value_or(-1)},
+                  {"batch_size", pass_.batch_size()},
+                  {"shards", pass_.is_sharded() ? context_.group.size() : 1}};
   if (!resumes) {
     if (!ckpt_path.empty()) {
       load_weights(pass_.module(), ckpt_path);
@@ -149,7 +158,36 @@ void Fit::load(const std::string& ckpt_path, bool resumes) {
     const Position& at = training_->position;
     std::fprintf(stderr, "muster: going on from %s: epoch %lld, step %lld\n", ckpt_path.c_str(),
                  static_cast<long long>(at.epoch), static_cast<long long>(at.global_step));
-    context_.writer->continue_training(training_->latest(true));
+  }
+}
+
+Value Fit::collect_log() {
+  const Value run = context_.writer != nullptr ? context_.writer->state() : Value{};
+  const Position& at = training_->position;
+  if (at.batches_done == 0 || at.epoch_ended) {
+    return Value::Dict{{"run", run}};
+  }
+  return log_.collect(run);
+}
+
+void Fit::restore_log(const std::string& ckpt_path) {
+  TrainingState& training = *training_;
+  const Value& log = training.loaded_log;
+  if (context_.writer == nullptr) {
+    training.loaded_log = {};
+  } else {
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    const bool is_own = fs::equivalent(fs::path{ckpt_path} / "..",
+                                       fs::path{context_.options.run_dir} / "checkpoints", ignored);
+    context_.writer->continue_training(training.latest(true), log.at("run"),
+                                       training.position.global_step, is_own);
+    if (log.find("row") != nullptr) {
+      log_.restore_row(log);
+    }
+  }
+  if (std::exchange(training.logging_step, false) && training.position.batches_done > 0) {
+    log_.write_row(training);
   }
 }
 
@@ -182,11 +220,15 @@ void Fit::sanity_check() {
 void Fit::begin_epoch() {
   const Position& at = training_->position;
   context_.group.begin_section("fit", at.epoch);
+  training_->forget_kept_log();
   log_.begin_epoch();
   for (const auto& callback : context_.callbacks) {
     callback->on_epoch_start(steps_.progress(*training_));
   }
   hook(true, &ModuleBase::on_train_epoch_start);
+  if (const Value log = std::exchange(training_->loaded_log, {}); log.find("epoch") != nullptr) {
+    log_.restore_epoch(log);
+  }
   steps_.begin_epoch(at);
   if (at.batches_done == 0 && !steps_.has_more(at)) {
     training_->stop(format("the training data gave no batch in epoch {}", at.epoch));
@@ -213,7 +255,7 @@ void Fit::take_step() {
     const Position& at = training_->position;
     training_->save({.name = format("epoch={}-step={}", at.epoch, at.global_step)});
   }
-  if (training_->logging_step) {
+  if (std::exchange(training_->logging_step, false)) {
     log_.write_row(*training_);
   }
 }
@@ -240,6 +282,9 @@ void Fit::validate() {
 void Fit::end_epoch() {
   TrainingState& training = *training_;
   Position& at = training.position;
+  if (at.batches_done > 0 && (steps_.has_more(at) || at.validation_due)) {
+    training.keep_log();
+  }
   hook(false, &ModuleBase::on_train_epoch_end);
   at.epoch_ended = !steps_.has_more(at) && !at.validation_due;
   const Report report = log_.end_epoch(training);

@@ -5,6 +5,10 @@
 #include "sync_internal.h"
 
 #include <muster/base/check.h>
+#include <muster/base/files.h>
+
+#include <map>
+#include <string>
 
 namespace muster {
 
@@ -64,6 +68,68 @@ void FitLog::write_row(TrainingState& training) {
 void FitLog::begin_epoch() {
   for (const auto& [name, metric] : metrics_) {
     metric->reset();
+  }
+}
+
+Value FitLog::collect(const Value& run) {
+  context_.spool.drain(row_);
+  Value::List metrics;
+  for (const auto& [name, metric] : metrics_) {
+    metrics.emplace_back(metric->state());
+  }
+  const std::string mine = to_bytes(Value::List{epoch_.state(), row_.state(), std::move(metrics)});
+  const auto ranks = context_.group.all_gather(mine);
+  if (context_.writer == nullptr) {
+    return {};
+  }
+  Ledger epoch;
+  Ledger row;
+  Value::List states;  // of each rank those of the metrics
+  for (const auto& rank : ranks) {
+    const Value theirs = from_bytes(rank.bytes);
+    epoch.merge(theirs.as_list().at(0).as_string());
+    row.merge(theirs.as_list().at(1).as_string());
+    states.push_back(theirs.as_list().at(2));
+  }
+  Value::List images;  // their files go with the run
+  for (const auto& image : row.images()) {
+    images.emplace_back(Value::List{image.record.sha256, read_file(image.record.file)});
+  }
+  return Value::Dict{{"epoch", epoch.state()},
+                     {"row", row.state()},
+                     {"metrics", std::move(states)},
+                     {"images", std::move(images)},
+                     {"run", run}};
+}
+
+void FitLog::restore_row(const Value& collected) {
+  std::map<std::string, std::string> files;
+  for (const auto& item : collected.at("images").as_list()) {
+    const auto& v = item.as_list();
+    auto& file = files[v.at(0).as_string()];
+    if (file.empty()) {
+      const auto path = context_.spool.new_path();
+      write_file_atomically(path, v.at(1).as_string(), Durability::process);
+      file = path.string();
+    }
+  }
+  row_ = Ledger{};
+  row_.merge(collected.at("row").as_string());
+  row_.relocate_images([&](const ImageRecord& image) { return files[image.sha256]; });
+}
+
+void FitLog::restore_epoch(const Value& collected) {
+  epoch_ = Ledger{};
+  epoch_.merge(collected.at("epoch").as_string());
+  for (const auto& [name, metric] : metrics_) {
+    metric->reset();
+  }
+  for (const auto& rank : collected.at("metrics").as_list()) {
+    for (size_t i = 0; i < metrics_.size(); ++i) {
+      if (const std::string& state = rank.as_list().at(i).as_string(); !state.empty()) {
+        metrics_[i].second->merge(state);
+      }
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <muster/metrics/ledger.h>
 #include <muster/metrics/metric.h>
 #include <muster/train/step.h>
+#include <muster/value/value.h>
 
 #include <functional>
 #include <string>
@@ -33,6 +34,14 @@ class FitLog {
   void write_row(TrainingState& training);
   /// Forgets the metrics of the epoch before.
   void begin_epoch();
+  /// What all ranks have logged since the epoch began and is not in a row yet, on rank 0, for a
+  /// checkpoint; null on the others. All ranks call it.
+  [[nodiscard]] Value collect(const Value& run);
+  /// Takes up the values, images and texts of steps that `collected` holds for the next row.
+  void restore_row(const Value& collected);
+  /// Takes up the values of the epoch in place of what the hooks before its batches have logged
+  /// since, for they had run before the checkpoint.
+  void restore_epoch(const Value& collected);
   /// The values of the epoch, and what else waits: the one sync of an epoch.
   Report end_epoch(TrainingState& training);
   /// What hooks after the last epoch logged, then results.json and the report.

@@ -60,6 +60,7 @@ FitSteps::FitSteps(TrainPass& pass, bool validates, FitContext& context, StepSta
 
 void FitSteps::begin_epoch(const Position& at) {
   left_loader_ = false;
+  opened_at_ = at.batches_done;
   norms_ = SyncedBatchNorms{pass_.module(), context_.group};
   if (batches_ && at.batches_done >= *batches_) {
     return;  // resumed after the epoch's last step
@@ -177,6 +178,11 @@ void FitSteps::finish_step(TrainingState& training, const Plan& plan, const Agre
   }
   if (plan.uneven) {
     context_.group.move_to(row_place, 0);
+    if (!training.logging_step) {
+      // Those without a batch attend what the others' hooks gather: what comes next, buffers and
+      // gradients, are collectives that do not wait for that.
+      context_.group.barrier();
+    }
   }
   if (state_.shown.empty()) {
     progress_.values.assign(1, {"loss", agreed.loss_sum / static_cast<double>(agreed.samples)});
@@ -264,7 +270,7 @@ void FitSteps::look_ahead(StepFlags& flags) {
 }
 
 at::Tensor FitSteps::training_step(const Position& at, int64_t k) {
-  state_.enter_batch(0, k, pass_.indices());
+  state_.enter_batch(0, k, pass_.indices(), opened_at_);
   seed_for(context_.options.seed, Stage::fit, at.epoch, k);
   Step step{state_};
   pass_.batch_start(step);

@@ -84,6 +84,8 @@ class FitSteps {
   bool lacks_ = false;
   /// Whether ranks have gone to places behind the loader's, which a new section takes back.
   bool left_loader_ = false;
+  /// Batches of the epoch that were done when it was begun, or gone on with.
+  int64_t opened_at_ = 0;
   SyncedBatchNorms norms_{};
   /// What the module gave for the batch whose end is still to come.
   at::Tensor loss_{};

@@ -78,7 +78,7 @@ void ImageSpool::add(const at::Tensor& image, LoggedImage entry) {
          under_way_.front().wait_for(std::chrono::seconds{0}) == std::future_status::ready) {
     take_first();
   }
-  const auto path = folder_ / format("{:08}.png", count_++);
+  const auto path = new_path();
   const at::Tensor copy = at::_to_copy(image.detach(), at::TensorOptions{}.device(at::kCPU));
   under_way_.push_back(pool_.submit(
       [copy, path, entry = std::move(entry), dropped = dropped_, shared = shared_]() mutable {
@@ -86,6 +86,8 @@ void ImageSpool::add(const at::Tensor& image, LoggedImage entry) {
                         : encode(copy, path, std::move(entry), shared->warned, shared->records);
       }));
 }
+
+std::filesystem::path ImageSpool::new_path() { return folder_ / format("{:08}.png", count_++); }
 
 void ImageSpool::take_first() {
   auto first = std::move(under_way_.front());

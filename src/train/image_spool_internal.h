@@ -28,6 +28,8 @@ class ImageSpool {
   /// what is no image. An earlier image that could not be encoded or written throws here, or in
   /// `drain`; the message names its key and sample.
   void add(const at::Tensor& image, LoggedImage entry);
+  /// Where the next PNG of this rank may lie.
+  [[nodiscard]] std::filesystem::path new_path();
   /// Waits for all images and hands their entries to the ledger.
   void drain(Ledger& ledger);
   /// Forgets the images of an epoch that failed.

@@ -224,9 +224,40 @@ void RunWriter::log_training(EpochResult& result) {
   training_.images.insert(training_.images.end(), result.images.begin(), result.images.end());
 }
 
-void RunWriter::continue_training(
-    std::vector<std::pair<std::string, std::optional<double>>> latest) {
+Value RunWriter::state() const {
+  Value::List loggers;
+  for (const auto& logger : loggers_) {
+    loggers.emplace_back(logger->position());
+  }
+  Value::List images;
+  for (const auto& image : training_.images) {
+    images.emplace_back(Value::List{image.key, image.step, image.index, image.caption, image.width,
+                                    image.height, image.sha256});
+  }
+  return Value::Dict{{"loggers", std::move(loggers)}, {"images", std::move(images)}};
+}
+
+void RunWriter::continue_training(std::vector<std::pair<std::string, std::optional<double>>> latest,
+                                  const Value& state, int64_t step, bool is_own) {
   training_.report.metrics = std::move(latest);
+  for (const auto& item : state.at("images").as_list()) {
+    const auto& v = item.as_list();
+    ImageRecord image{.key = v.at(0).as_string(),
+                      .step = v.at(1).as_int(),
+                      .index = v.at(2).as_int(),
+                      .caption = v.at(3).as_string(),
+                      .width = v.at(4).as_int(),
+                      .height = v.at(5).as_int(),
+                      .sha256 = v.at(6).as_string()};
+    image.file = (run_dir_ / "media" / (image.sha256 + ".png")).string();
+    if (fs::is_regular_file(image.file)) {  // not those of another run folder
+      training_.images.push_back(std::move(image));
+    }
+  }
+  const auto& positions = state.at("loggers").as_list();
+  for (size_t i = 0; is_own && i < loggers_.size() && i < positions.size(); ++i) {
+    loggers_[i]->go_on(positions[i].as_string(), step);
+  }
 }
 
 void RunWriter::publish_training(int64_t epochs, int64_t steps) {

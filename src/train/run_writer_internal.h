@@ -29,8 +29,12 @@ class RunWriter {
   void publish(EpochResult& result);
   /// Gives the loggers what training logged, and keeps it for `publish_training`.
   void log_training(EpochResult& result);
-  /// Of a training that goes on: the values that it had reported.
-  void continue_training(std::vector<std::pair<std::string, std::optional<double>>> latest);
+  /// Of a training, for its checkpoint: where the loggers stand, and the images so far.
+  [[nodiscard]] Value state() const;
+  /// A training goes on after step `step`, with the values that it had reported and a `state`; the
+  /// loggers do where the checkpoint is this run's own.
+  void continue_training(std::vector<std::pair<std::string, std::optional<double>>> latest,
+                         const Value& state, int64_t step, bool is_own);
   /// Writes the training so far into results.json, and the report now and then.
   void publish_training(int64_t epochs, int64_t steps);
   /// Builds the report, and removes images that results.json does not name any more.

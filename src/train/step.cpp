@@ -49,8 +49,8 @@ void StepState::enter_hooks(bool before) {
   group.move_to(before ? Place::before_loaders : Place::after_loaders, -1);
 }
 
-void StepState::enter_batch(int64_t loader_idx, int64_t batch,
-                            const std::vector<int64_t>& samples) {
+void StepState::enter_batch(int64_t loader_idx, int64_t batch, const std::vector<int64_t>& samples,
+                            int64_t first) {
   loader = loader_idx;
   batch_idx = batch;
   indices = &samples;
@@ -59,7 +59,7 @@ void StepState::enter_batch(int64_t loader_idx, int64_t batch,
   phase.part = Phase::Part::batch;
   phase.batch = batch;
   in_step = row != nullptr;
-  group.move_to(loader_idx, batch / group.size());
+  group.move_to(loader_idx, (batch - first) / group.size());
 }
 
 void StepState::enter_step(int64_t last) {

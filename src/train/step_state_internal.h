@@ -51,7 +51,9 @@ struct StepState {
 
   /// The hooks before the loaders, or after them.
   void enter_hooks(bool before);
-  void enter_batch(int64_t loader_idx, int64_t batch, const std::vector<int64_t>& samples);
+  /// `first` is the global batch that the ranks have begun with.
+  void enter_batch(int64_t loader_idx, int64_t batch, const std::vector<int64_t>& samples,
+                   int64_t first = 0);
   /// The hooks of a step of training that belong to no batch; global batch `last` is the step's
   /// last one.
   void enter_step(int64_t last);

@@ -225,7 +225,19 @@ void TrainingState::step_schedulers(SchedulerConfig::Interval interval, int64_t 
   }
 }
 
-Value TrainingState::state() const {
+Value TrainingState::latest_state() const {
+  Value::List latest;
+  for (const auto& item : latest_) {
+    latest.emplace_back(Value::Dict{{"name", item.name},
+                                    {"value", item.value ? Value{*item.value} : Value{}},
+                                    {"of_training", item.of_training}});
+  }
+  return latest;
+}
+
+void TrainingState::keep_log() { kept_ = {.log = collect_log(), .latest = latest_state()}; }
+
+Value TrainingState::state(const Value& log) const {
   Value state = Value::Dict{};
   state["epoch"] = position.epoch;
   state["last_epoch"] = last_epoch;
@@ -248,19 +260,21 @@ Value TrainingState::state() const {
     }
   }
   state["callbacks"] = std::move(callbacks);
-  Value::List latest;
-  for (const auto& item : latest_) {
-    latest.emplace_back(Value::Dict{{"name", item.name},
-                                    {"value", item.value ? Value{*item.value} : Value{}},
-                                    {"of_training", item.of_training}});
+  state["metrics"] = kept_ ? kept_->latest : latest_state();
+  Value::List logged;
+  for (const auto& [name, value] : logged_) {
+    logged.emplace_back(Value::List{name, value});
   }
-  state["metrics"] = std::move(latest);
+  state["logged"] = std::move(logged);
+  state["logging_step"] = logging_step;
+  state["log"] = log;
   state["module"] = module_.on_save_checkpoint();
   return state;
 }
 
 void TrainingState::save(const SaveRequest& request) {
   check_checkpoint_name(request.name);
+  const Value log = kept_ ? kept_->log : collect_log();
   if (context_.writer == nullptr) {
     return;
   }
@@ -274,7 +288,7 @@ void TrainingState::save(const SaveRequest& request) {
   write_checkpoint(target, {.global_step = position.global_step,
                             .epoch = last_epoch,
                             .model = std::move(model),
-                            .files = {{state_file, value_file_bytes(state())}}});
+                            .files = {{state_file, value_file_bytes(state(log))}}});
   point_to_checkpoint(folder / "last.ckpt", target);
   if (request.best) {
     point_to_checkpoint(folder / "best.ckpt", target);
@@ -292,12 +306,6 @@ void TrainingState::check_goes_on(const Value& saved, const std::string& path) c
         "{} was written within an epoch of {}, and this training's is of {}: go on with the same, "
         "or from the end of an epoch",
         path, to_json(saved), to_json(epoch_contents));
-  const int64_t batches = at(epoch_contents, "batches").as_int();
-  const bool is_all = batches >= 0 && position.batches_done >= batches;
-  check(is_all || position.batches_done % context_.group.size() == 0,
-        "{} was written after {} batches of an epoch, which {} ranks cannot go on from together: "
-        "go on with the number of ranks that it was trained on, or from the end of an epoch",
-        path, position.batches_done, context_.group.size());
 }
 
 void TrainingState::load(const std::string& path) {
@@ -340,6 +348,11 @@ void TrainingState::load(const std::string& path) {
                        .value = value.is_null() ? std::nullopt : std::optional{value.as_double()},
                        .of_training = at(item, "of_training").as_bool()});
   }
+  for (const auto& item : at(saved, "logged").as_list()) {
+    logged_.emplace_back(item.as_list().at(0).as_string(), item.as_list().at(1).as_double());
+  }
+  logging_step = at(saved, "logging_step").as_bool();
+  loaded_log = at(saved, "log");
   module_.on_load_checkpoint(at(saved, "module"));
 }
 

@@ -8,6 +8,7 @@
 #include <muster/train/precision.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -74,12 +75,21 @@ class TrainingState final : public Training {
   int64_t last_epoch = 0;
   /// What an epoch is made of: a training goes on within an epoch of the same alone.
   Value epoch_contents{};
+  /// The step that was the last one ends with a row, which is still to be written.
   bool logging_step = false;
+  /// Collects what was logged within the epoch, for a checkpoint. All ranks call it.
+  std::function<Value()> collect_log{};
+  /// An epoch is cut short and logged as a whole: checkpoints keep what was logged before that.
+  void keep_log();
+  /// Another epoch begins, or goes on.
+  void forget_kept_log() { kept_.reset(); }
+  /// Of the checkpoint that was loaded, on every rank; null where it has none.
+  Value loaded_log{};
   /// Set when this rank wants to stop: why.
   std::optional<std::string> stop_reason{};
 
  private:
-  [[nodiscard]] Value state() const;
+  [[nodiscard]] Value state(const Value& log) const;
   /// A checkpoint within an epoch needs the rest of that epoch.
   void check_goes_on(const Value& saved, const std::string& path) const;
 
@@ -92,6 +102,14 @@ class TrainingState final : public Training {
   std::vector<at::Tensor> others_;  // require a gradient, and are none of the optimizer's
   Ddp ddp_;
   std::optional<GradScaler> scaler_{};
+  [[nodiscard]] Value latest_state() const;
+
+  /// The log and the latest values, as `keep_log` found them.
+  struct Kept {
+    Value log{};
+    Value latest{};
+  };
+  std::optional<Kept> kept_{};
   struct Latest {
     std::string name{};
     std::optional<double> value{};

@@ -211,7 +211,10 @@ class Reader {
 
   Value::List list(int depth) {
     Value::List items;
-    for (uint64_t left = count(); left > 0; --left) {
+    constexpr uint64_t most_reserved = 1024;  // a count may claim far more than there is
+    uint64_t left = count();
+    items.reserve(std::min(left, most_reserved));
+    for (; left > 0; --left) {
       items.push_back(value(depth + 1));
     }
     return items;

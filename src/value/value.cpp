@@ -100,6 +100,13 @@ const Value* Value::find(std::string_view key) const {
 
 Value* Value::find(std::string_view key) { return entry(std::get_if<Dict>(&data_), key); }
 
+const Value& Value::at(std::string_view key) const {
+  const Value* found = find(key);
+  check(found != nullptr, ErrorKind::data, "there is no '{}' in what should be a dict that has it",
+        key);
+  return *found;
+}
+
 Value& Value::operator[](std::string_view key) {
   if (is_null()) {
     data_ = Dict{};

@@ -313,7 +313,7 @@ TEST(Loader, RefusesOptionsOutOfRange) {
   EXPECT_THROW((void)loader.batches(-1), muster::Error);
   EXPECT_THROW((void)loader.batches(0, {.limit = -1}), muster::Error);
   EXPECT_THROW((void)loader.batches(0, {.rank = 2, .world_size = 2}), muster::Error);
-  EXPECT_THROW((void)loader.batches(0, {.world_size = 2, .first = 3}), muster::Error);
+  EXPECT_THROW((void)loader.batches(0, {.world_size = 2, .first = -2}), muster::Error);
   EXPECT_THROW((void)loader.batches(0, {.world_size = 0}), muster::Error);
 }
 
@@ -334,6 +334,25 @@ TEST(Loader, AShareThatBeginsLaterHasTheSameBatchesWithoutTheFirstOnes) {
   all.pop_back();
   EXPECT_EQ(rest_of(2, 5), all);
   EXPECT_TRUE(rest_of(100, 200).empty());
+}
+
+TEST(Loader, DealsWhatIsLeftOfAnEpochToAnyNumberOfRanks) {
+  const Loader<Item> loader{slow_items(23), {.batch_size = 2, .shuffle = true}};
+  const auto all = read_all(loader, 1, 1000, 1);
+  for (const int world : {1, 2, 3, 5}) {
+    for (const int64_t first : {1, 3, 4, 11}) {
+      std::vector<std::string> rest(all.size());
+      for (int rank = 0; rank < world; ++rank) {
+        auto batches = loader.batches(1, {.rank = rank, .world_size = world, .first = first});
+        while (const auto batch = batches.next()) {
+          rest.at(static_cast<size_t>(batch->batch_idx())) = text_of(*batch);
+        }
+      }
+      for (size_t k = 0; k < all.size(); ++k) {
+        EXPECT_EQ(rest[k], k < static_cast<size_t>(first) ? "" : all[k]);
+      }
+    }
+  }
 }
 
 TEST(Loader, ALoaderThatShufflesKeepsTheDataSetsOrderWhereTheShareSaysSo) {

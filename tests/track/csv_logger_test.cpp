@@ -57,6 +57,42 @@ TEST_F(CsvLog, ContinuesTheFileOfAnEarlierCommand) {
   EXPECT_EQ(text(), "step,epoch,a,b\n1,0,1,\n2,0,2,\n3,0,,3\n");
 }
 
+TEST_F(CsvLog, GoesOnFromACheckpointWithoutTheRowsAndColumnsThatCameAfterIt) {
+  std::string begin;
+  std::string middle;
+  {
+    auto logger = open();
+    begin = logger->position();
+    logger->log_metrics({.step = 1, .values = {{"a", 1}}});
+    middle = logger->position();
+    logger->log_metrics({.step = 2, .values = {{"b", 2}}});
+  }
+  put(text() + "3,0,torn");
+  open()->go_on(middle, 1);
+  EXPECT_EQ(text(), "step,epoch,a\n1,0,1\n");
+  {
+    auto logger = open();
+    logger->go_on(middle, 1);
+    logger->log_metrics({.step = 2, .values = {{"b", 2}}});
+  }
+  EXPECT_EQ(text(), "step,epoch,a,b\n1,0,1,\n2,0,,2\n");
+  auto logger = open();
+  logger->go_on(begin, 0);
+  EXPECT_FALSE(std::filesystem::exists(file()));
+  logger->log_metrics({.step = 5, .values = {{"c", 1}}});
+  EXPECT_EQ(text(), "step,epoch,c\n5,0,1\n");
+}
+
+TEST_F(CsvLog, LeavesAFileAloneThatThePositionIsNotOf) {
+  const std::string whole = "step,epoch,a\n1,0,1\n7,1,2\n";
+  for (const auto* position :
+       {"", "x", "1", "1:3", "1:3:2,0", "9:3:1,0", "1:9:1,0", "1:1:1,0", "-1:3:1,0", "1:3:1,0 "}) {
+    put(whole);
+    open()->go_on(position, 1);
+    EXPECT_EQ(text(), whole) << position;
+  }
+}
+
 TEST_F(CsvLog, WidensRowsWithLineBreaksInTheirCells) {
   put("step,epoch,a\n1,0,\"x\ny\"\n2,0,\r\n");
   open()->log_metrics({.step = 3, .values = {{"b", 3}}});

@@ -4,9 +4,12 @@
 
 #include <muster/base/format.h>
 #include <muster/io/checkpoint_folder.h>
+#include <muster/metrics/aggregate.h>
 #include <muster/train/early_stopping.h>
 #include <muster/train/ema.h>
 #include <muster/train/model_checkpoint.h>
+
+#include <ATen/ops/full.h>
 
 #include <filesystem>
 #include <set>
@@ -133,7 +136,94 @@ TEST_F(CheckpointTest, TheRestOfAnEpochNeedsTheSameEpoch) {
   };
   refuses(ErrorKind::data, {"\"seed\": 0", "\"seed\": 4"}, [](Plan& p) { p.options.seed = 4; });
   refuses(ErrorKind::data, {"11", "8"}, [](Plan& p) { p.batch_size = 3; });
-  refuses(ErrorKind::usage, {"after 3 batches", "2 ranks"}, [](Plan& p) { p.ranks = 2; });
+}
+
+TEST_F(CheckpointTest, TheRestOfAnEpochHasTheSameBatchesOnAnotherNumberOfRanks) {
+  std::mutex mutex;
+  std::vector<int64_t> seen;
+  const auto note = [&](Regression& module, Recorder& recorder) {
+    set_adam(module, recorder);
+    module.change_loss = [&](const at::Tensor& loss, const Regression::Batch& batch, Step& step) {
+      EXPECT_FALSE(step.all_gather(batch.batch_idx()).empty());
+      const std::lock_guard lock{mutex};
+      seen.push_back(batch.batch_idx());
+      return loss;
+    };
+  };
+  for (const int ranks : {1, 2, 3}) {
+    for (const int others : {1, 2, 3}) {
+      seen.clear();
+      Plan first = checkpointed("ranks", ranks);
+      first.set = note;
+      first.options.max_epochs = 1;
+      first.options.max_steps = 2;
+      fit(first, [](const Run&) {});
+      first.ranks = others;
+      first.options.max_steps = -1;
+      first.ckpt_path = "last";
+      fit(first, [](const Run&) {});
+      std::sort(seen.begin(), seen.end());
+      EXPECT_EQ(seen, (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
+    }
+  }
+}
+
+/// Logs in every way that a training can.
+void log_much(Regression& module, Mean& metric) {
+  module.register_metric("numbers", metric);
+  module.change_loss = [&metric](const at::Tensor& loss, const Regression::Batch& batch,
+                                 Step& step) {
+    const auto numbers = batch.stack(&Point::number).to(at::kDouble);
+    metric.update(numbers.sum().item<double>(), batch.size());
+    step.log("both", numbers, {.on_step = true, .on_epoch = true});
+    step.log("epoch_sum", loss, {.reduce_fx = ReduceFx::sum, .on_step = false, .on_epoch = true});
+    for (const auto index : batch.indices()) {
+      step.log_image("seen", {at::full({2, 2}, static_cast<double>(index) / 30)}, {.index = index});
+    }
+    return loss;
+  };
+}
+
+TEST_F(CheckpointTest, AfterAStopAtAnyStepTheLogsAreThoseOfATrainingThatWasNeverStopped) {
+  for (const int ranks : {1, 2}) {
+    const auto plan_in = [&](const std::string& run) {
+      Plan p = checkpointed(run, ranks);
+      p.options.logger = true;
+      p.options.log_every_n_steps = 3;
+      p.options.val_check_interval = 4;
+      p.options.max_epochs = 2;
+      return p;
+    };
+    // As a signal does: stops after `last` steps.
+    const auto run = [&](Plan p, int64_t last) {
+      std::vector<std::unique_ptr<Mean>> metrics;
+      std::mutex mutex;
+      p.set = [&](Regression& module, Recorder& recorder) {
+        set_adam(module, recorder);
+        const std::lock_guard lock{mutex};
+        metrics.push_back(std::make_unique<Mean>());
+        log_much(module, *metrics.back());
+        recorder.then = [last](const std::string& event, const Progress& at) {
+          if (event == "fit.before_step" && at.global_step == last - 2) at.training->stop("");
+        };
+      };
+      return parameters_after(p);
+    };
+    const std::string whole = "whole" + std::to_string(ranks);
+    const at::Tensor expected = run(plan_in(whole), -1);
+    const int64_t in_epoch = (11 + ranks - 1) / ranks;
+    for (int64_t stop = 1; stop < 2 * in_epoch; ++stop) {
+      const std::string parts = format("parts{}-{}", ranks, stop);
+      Plan p = plan_in(parts);
+      run(p, stop);
+      p.ckpt_path = "last";
+      EXPECT_TRUE(run(p, -1).equal(expected)) << stop;
+      for (const auto* name : {"/metrics.csv", "/results.json"}) {
+        EXPECT_TRUE(file(parts + name) == file(whole + name))
+            << name << " on " << ranks << " ranks, stopped after " << stop;
+      }
+    }
+  }
 }
 
 TEST_F(CheckpointTest, AModuleKeepsWhatItWantsInACheckpoint) {

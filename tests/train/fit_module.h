@@ -69,6 +69,7 @@ class Regression : public Module<Point> {
   /// Changes the loss of a batch.
   std::function<at::Tensor(const at::Tensor&, const Batch&, Step&)> change_loss{};
   std::function<void(Step&)> in_validation{};
+  using ModuleBase::register_metric;
 
   at::Tensor forward(const at::Tensor& x) {
     return at::linear(at::tanh(at::linear(x, a_weight_, a_bias_)), b_weight_, b_bias_);

@@ -1,5 +1,5 @@
 #include "fake_training.h"
-#include "run_fixture.h"
+#include "normed_module.h"
 #include "support/texts.h"
 #include "tests/base/expect_error.h"
 
@@ -298,6 +298,152 @@ TEST(ModelSummary, WritesThePartsOfTheModuleBeforeATraining) {
   EXPECT_EQ(std::ftell(out), static_cast<long>(text.size()));
   std::fclose(out);
   EXPECT_EQ(error_of([&] { summarize(net, {.max_depth = -2}); }).kind(), ErrorKind::usage);
+}
+
+TEST_F(SyncBatchNormTest, TrainsAsOneProcessDoesWithTheBatchesOfARoundInOne) {
+  for (const int64_t accumulate : {1, 2}) {
+    for (const int64_t validated : {0, 5}) {
+      // 11 batches: the last round has one of two, and the last step one of two rounds.
+      expect_as_one({.train = in_order(22, 4), .accumulate = accumulate},
+                    {.ranks = 2, .train = in_order(22, 2), .accumulate = accumulate}, validated);
+      // The last round has a batch of 2, one of 1 and none.
+      expect_as_one({.train = in_order(21, 6), .accumulate = accumulate},
+                    {.ranks = 3, .train = in_order(21, 2), .accumulate = accumulate}, validated);
+    }
+  }
+}
+
+TEST_F(SyncBatchNormTest, OfAShardThatEndsBeforeTheOthers) {
+  const auto rounds = in_batches(
+      22,
+      {{0, 1, 14, 15}, {2, 3, 16, 17}, {4, 5, 18, 19}, {6, 7, 20, 21}, {8, 9}, {10, 11}, {12, 13}});
+  for (const int64_t accumulate : {1, 2}) {
+    expect_as_one({.train = rounds, .accumulate = accumulate},
+                  {.ranks = 2, .train = shards(), .accumulate = accumulate});
+  }
+}
+
+TEST_F(SyncBatchNormTest, OfRanksThatHaveNoBatchInSomeRoundsOfAStep) {
+  // Of batches of 2, the first and the fourth are skipped: rank 0 has none in the first round, rank
+  // 1 none in the second.
+  const Loader<Point> skipping{
+      make_dataset(16,
+                   [data = points(16)](int64_t i, Rng&) {
+                     const bool skip = i < 2 || i == 6 || i == 7 || i == 15;
+                     return skip ? std::nullopt : std::optional{data[static_cast<size_t>(i)]};
+                   }),
+      {.batch_size = 2}};
+  const auto rounds = in_batches(16, {{2, 3}, {4, 5}, {8, 9, 10, 11}, {12, 13, 14}});
+  for (const int64_t accumulate : {1, 2, 4}) {
+    expect_as_one({.train = rounds, .accumulate = accumulate},
+                  {.ranks = 2, .train = skipping, .accumulate = accumulate});
+  }
+}
+
+TEST_F(SyncBatchNormTest, IsTorchsToTheBitOnOneRankAndWhereItIsFrozen) {
+  const auto torchs = fit<OfTorch>({.train = in_order(22, 2)}, 5);
+  const auto ours = fit<OfMuster>({.train = in_order(22, 2)}, 5);
+  EXPECT_TRUE(ours[0].parameters.equal(torchs[0].parameters));
+  EXPECT_TRUE(ours[0].averages.equal(torchs[0].averages));
+  EXPECT_EQ(ours[0].val_loss, torchs[0].val_loss);
+
+  const auto freeze = [](auto& net) { net.first->eval(), net.second->eval(); };
+  const auto frozen = fit<OfTorch>({.ranks = 2, .train = in_order(22, 2), .set = freeze});
+  const auto our_frozen = fit<OfMuster>({.ranks = 2, .train = in_order(22, 2), .set = freeze});
+  EXPECT_TRUE(our_frozen[1].parameters.equal(frozen[1].parameters));
+  EXPECT_TRUE(our_frozen[1].averages.equal(frozen[1].averages));
+}
+
+TEST_F(SyncBatchNormTest, RanksThatRunOtherLayersAreAMismatchAndNoHang) {
+  using Loss = std::function<at::Tensor(OfMuster&, const OfMuster::Batch&, Step&)>;
+  const auto x = [](const OfMuster::Batch& batch) { return batch.stack(&Point::x); };
+  const std::vector<Loss> losses{
+      [&](OfMuster& net, const auto& batch, Step&) {  // no layer
+        return net.loss(at::linear(x(batch), net.parameters()[0]), batch);
+      },
+      [&](OfMuster& net, const auto& batch, Step&) {  // one
+        return net.loss(net.hidden(x(batch)), batch);
+      },
+      [&](OfMuster& net, const auto& batch, Step&) {  // three
+        return net.loss(net.second(net.second(net.hidden(x(batch)))), batch);
+      },
+      [&](OfMuster& net, const auto& batch, Step&) {  // both, of which the loss uses one
+        const at::Tensor hidden = net.hidden(x(batch));
+        return net.loss(hidden + net.second(hidden).detach(), batch);
+      },
+      [&](OfMuster& net, const auto& batch, Step&) {  // both, of which it uses none
+        return net.loss(net.second(net.hidden(x(batch))).detach(), batch);
+      },
+  };
+  for (const auto& loss : losses) {
+    // Batch 3 is rank 1's of 2, batch 10 is one of two in the last, uneven round of 3.
+    for (const auto& [ranks, where] : {std::pair{2, 3}, {3, 10}}) {
+      Plan<OfMuster> plan{.ranks = ranks, .train = in_order(22, 2)};
+      plan.set = [&, where = where](OfMuster& net) {
+        net.other_loss = [&, where](OfMuster& m, const auto& batch, Step& step) {
+          return batch.batch_idx() == where ? loss(m, batch, step) : m.loss(batch);
+        };
+      };
+      plan.set_options = [](TrainerOptions& options) {
+        options.strategy = Strategy::ddp_find_unused_parameters_true;
+      };
+      const Error error = error_of([&] { fit(plan); });
+      EXPECT_EQ(error.kind(), ErrorKind::mismatch)
+          << "loss " << &loss - losses.data() << " on " << ranks << ": " << error.what();
+    }
+  }
+}
+
+TEST_F(SyncBatchNormTest, ALayerThatNoLossUsesIsNotWaitedForInBackward) {
+  const auto unused = [](auto& net, const auto& batch, Step&) {
+    const at::Tensor hidden = net.hidden(batch.stack(&Point::x));
+    return net.loss(hidden + net.second(hidden).detach(), batch);
+  };
+  const auto options = [](TrainerOptions& o) {
+    o.strategy = Strategy::ddp_find_unused_parameters_true;
+  };
+  expect_as_one({.train = in_order(22, 4), .set = [&](OfTorch& net) { net.other_loss = unused; }},
+                {.ranks = 2,
+                 .train = in_order(22, 2),
+                 .set = [&](OfMuster& net) { net.other_loss = unused; },
+                 .set_options = options});
+}
+
+TEST_F(SyncBatchNormTest, HooksMayGatherAfterAStepInWhichARankHadNoBatch) {
+  const auto gather = [](auto& net) { net.gathers_at_batch_end = true; };
+  const auto few_rows = [](TrainerOptions& options) { options.log_every_n_steps = 1000; };
+  for (const int64_t accumulate : {1, 2}) {
+    const auto with = fit<OfMuster>({.ranks = 2,
+                                     .train = shards(),
+                                     .accumulate = accumulate,
+                                     .set = gather,
+                                     .set_options = few_rows});
+    const auto without = fit<OfMuster>({.ranks = 2, .train = shards(), .accumulate = accumulate});
+    EXPECT_TRUE(with[1].parameters.equal(without[1].parameters));
+  }
+}
+
+TEST(SyncBatchNorm, HasTorchsNamesOptionsAndErrors) {
+  SyncBatchNorm ours{torch::nn::BatchNorm2dOptions(5).momentum(0.3).eps(0.5)};
+  EXPECT_EQ(ours->options.momentum, 0.3);
+  EXPECT_EQ(ours->options.eps, 0.5);
+  torch::nn::BatchNorm2d torchs{5};
+  EXPECT_EQ(ours->named_parameters().keys(), torchs->named_parameters().keys());
+  EXPECT_EQ(ours->named_buffers().keys(), torchs->named_buffers().keys());
+
+  ours->forward(some_numbers({2, 5, 1, 3}, 1).to(at::kFloat));
+  const auto copy = std::dynamic_pointer_cast<SyncBatchNormImpl>(ours->clone());
+  EXPECT_TRUE(copy->running_mean.equal(ours->running_mean));
+  copy->reset_parameters();
+  EXPECT_FALSE(copy->running_mean.equal(ours->running_mean));
+  EXPECT_EQ(ours->num_batches_tracked.item<int64_t>(), 1);
+
+  const SyncBatchNorm bare{
+      SyncBatchNormOptions{.num_features = 2, .affine = false, .track_running_stats = false}};
+  EXPECT_TRUE(bare->parameters().empty() && bare->buffers().empty());
+  EXPECT_EQ(error_of([] { SyncBatchNorm{0}; }).kind(), ErrorKind::usage);
+  const Error error = error_of([&] { ours->forward(at::ones({2, 3})); });
+  EXPECT_TRUE(has(error.what(), "SyncBatchNorm takes [N, 5] or [N, 5, ...], not [2, 3]"));
 }
 
 }  // namespace

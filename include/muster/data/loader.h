@@ -126,6 +126,8 @@ class Loader {
   [[nodiscard]] bool has_known_counts() const {
     return dataset_ != nullptr && !dataset_->may_skip();
   }
+  /// Whether each rank has a part of its own, so that the ranks decide on what batches hold.
+  [[nodiscard]] bool is_sharded() const { return stream_ != nullptr && stream_->is_sharded(); }
   [[nodiscard]] const LoaderOptions& options() const { return options_; }
 
   /// The batches of epoch `epoch` >= 0 that `share` names, in that order. Loading starts at once.

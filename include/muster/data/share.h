@@ -12,7 +12,7 @@ struct Share {
   int rank = 0;
   int world_size = 1;
   uint64_t seed = 0;    ///< for a loader that has none of its own
-  int64_t first = 0;    ///< a multiple of world_size; batches before it were done earlier
+  int64_t first = 0;    ///< batches before it were done earlier
   bool shuffle = true;  ///< false: the data set's own order, also of a loader that shuffles
 };
 

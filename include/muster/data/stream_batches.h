@@ -37,12 +37,17 @@ class StreamBatches {
         share_{share},
         options_{std::move(options)},
         sharded_{dataset_->is_sharded()},
-        k_{sharded_ ? share.rank : 0} {}
+        k_{sharded_ ? share.rank : 0} {
+    check(!sharded_ || share_.first % share_.world_size == 0,
+          "{} batches were done, which is no number of whole rounds of {} shards", share_.first,
+          share_.world_size);
+  }
 
   /// The next batch of this rank; null at the end, or once `cancelled`.
   std::shared_ptr<Batch<S>> next(const std::atomic<bool>& cancelled) {
     while (k_ < share_.limit && !cancelled) {
-      const bool wanted = k_ >= share_.first && k_ % share_.world_size == share_.rank;
+      const bool wanted =
+          k_ >= share_.first && (k_ - share_.first) % share_.world_size == share_.rank;
       auto batch = read(wanted, cancelled);
       k_ += sharded_ ? share_.world_size : 1;
       if (batch == nullptr || wanted) {

@@ -5,6 +5,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -66,6 +67,8 @@ class Ledger {
   void add_row(std::string_view table, const std::vector<std::string>& columns, Table::Row row);
   void add_image(LoggedImage image);
   void add_text(LoggedText text);
+  /// Gives each image the file that `file_of` says.
+  void relocate_images(const std::function<std::string(const ImageRecord&)>& file_of);
   /// Counts samples, each once.
   void add_samples(int64_t count) { samples_ += count; }
 

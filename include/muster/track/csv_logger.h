@@ -16,7 +16,8 @@ struct CsvOptions {
 /// row a call of log_metrics, empty cells where a name has no value, doubles as `shortest` gives
 /// them. There is no file before the first row. An existing file is continued, less a last line
 /// that has no end; a new name widens the header by writing the file anew and renaming it. Images,
-/// tables and texts are passed over.
+/// tables and texts are passed over. A training that goes on takes out the rows and columns
+/// that came after its checkpoint, where the last row before is the one that it was.
 std::unique_ptr<Logger> make_csv_logger(const CsvOptions& options);
 
 }  // namespace muster

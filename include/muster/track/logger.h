@@ -43,6 +43,12 @@ class Logger {
 
   virtual void log_text(std::string_view /*key*/, int64_t /*step*/, std::string_view /*text*/) {}
 
+  /// Where the logger stands, for a checkpoint of a training; "" when it need not know.
+  [[nodiscard]] virtual std::string position() const { return ""; }
+  /// A training goes on in its own run folder from a checkpoint of `step` optimizer steps, in which
+  /// `position` was kept: what was logged after it will be logged again. Before anything else is.
+  virtual void go_on(std::string_view /*position*/, int64_t /*step*/) {}
+
   /// Ends the run. Once, as the last call; `exit_code` is that of the program. A logger that is
   /// destroyed without it leaves a run that looks killed.
   virtual void finish(int exit_code) = 0;

@@ -34,6 +34,8 @@ class TrainPass {
   [[nodiscard]] virtual std::optional<int64_t> batches() const = 0;
   /// Of the loader's options.
   [[nodiscard]] virtual int64_t batch_size() const = 0;
+  /// Whether each rank has data of its own.
+  [[nodiscard]] virtual bool is_sharded() const = 0;
   /// Whether `samples_in` holds: otherwise a step's ranks tell one another what they have.
   [[nodiscard]] virtual bool has_known_counts() const = 0;
   /// Samples of global batch `k` of the epoch that is open.

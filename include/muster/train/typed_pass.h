@@ -61,6 +61,7 @@ class TypedTrainPass final : public TrainPass {
   [[nodiscard]] ModuleBase& module() override { return module_; }
   [[nodiscard]] std::optional<int64_t> batches() const override { return loader_.size(); }
   [[nodiscard]] int64_t batch_size() const override { return loader_.options().batch_size; }
+  [[nodiscard]] bool is_sharded() const override { return loader_.is_sharded(); }
   [[nodiscard]] bool has_known_counts() const override { return loader_.has_known_counts(); }
   [[nodiscard]] int64_t samples_in(int64_t k) const override {
     return static_cast<int64_t>(epoch_->plan()->batch(k).size());

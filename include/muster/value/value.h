@@ -63,6 +63,8 @@ class Value {
   /// The value under `key` of a dict, or null pointer when there is none (or this is no dict).
   [[nodiscard]] const Value* find(std::string_view key) const;
   Value* find(std::string_view key);
+  /// The value under `key`; Error of kind `data` that names it when there is none.
+  [[nodiscard]] const Value& at(std::string_view key) const;
   /// The value under `key`, inserted last as null when missing; a null Value becomes a dict first.
   Value& operator[](std::string_view key);
 
