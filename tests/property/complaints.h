@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/expect_error.h"
+#include "doing.h"
 #include "support/program.h"
 #include "support/temp_folder.h"
 #include "support/texts.h"
@@ -9,7 +10,6 @@
 #include <muster/metrics/aggregate.h>
 #include <muster/train/early_stopping.h>
 #include <muster/train/model_checkpoint.h>
-#include <muster/train/trainer.h>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
@@ -17,7 +17,6 @@
 #include <ATen/ops/rand.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
-#include <torch/optim/sgd.h>
 
 #include <gtest/gtest.h>
 
@@ -35,11 +34,6 @@
 /// Small runs on 1 to 8 threads whose right answer can be seen.
 namespace muster::test {
 
-/// A sample is its own index.
-struct Number {
-  int64_t number = 0;
-};
-
 inline std::vector<int64_t> first_numbers(int64_t count) {
   std::vector<int64_t> all(static_cast<size_t>(count));
   std::iota(all.begin(), all.end(), int64_t{0});
@@ -47,8 +41,9 @@ inline std::vector<int64_t> first_numbers(int64_t count) {
 }
 
 inline Loader<Number> numbers(int64_t count, LoaderOptions options = {}) {
-  return Loader<Number>{make_dataset(count, [](int64_t index, Rng&) { return Number{index}; }),
-                        std::move(options)};
+  return Loader<Number>{
+      make_dataset(count, [](int64_t index, Rng&) { return Number{.number = index}; }),
+      std::move(options)};
 }
 
 /// Streams that end after `counts[rank]` samples; together they are 0, 1, 2, ...
@@ -59,63 +54,20 @@ inline Loader<Number> shards(const std::vector<int64_t>& counts, LoaderOptions o
     return [i = first, end = first + *mine]() mutable -> std::optional<IndexedSample<Number>> {
       if (i == end) return std::nullopt;
       const int64_t index = i++;
-      return IndexedSample<Number>{index, {index}};
+      return IndexedSample<Number>{index, {.number = index}};
     };
   });
   return Loader<Number>{stream, std::move(options)};
 }
-
-/// Does what a test says, in any stage. The loss of a batch is the weight times the mean of its
-/// numbers, so a step of SGD takes the mean over the step's samples off the weight (exact in
-/// double).
-class Doing : public Module<Number, Number> {
- public:
-  Doing() { weight = register_parameter("weight", at::zeros({1}, at::kDouble)); }
-
-  at::Tensor weight;
-  std::function<void(const Batch&, Step&)> in_batch = [](const Batch&, Step&) {};
-  std::function<void(Step&)> at_start = [](Step&) {};
-  std::function<void(Step&)> at_end = [](Step&) {};
-  std::function<void(const Batch&, Step&)> in_training = [](const Batch&, Step&) {};
-  std::function<std::vector<SchedulerConfig>(torch::optim::Optimizer&)> schedulers =
-      [](torch::optim::Optimizer&) { return std::vector<SchedulerConfig>{}; };
-  std::shared_ptr<torch::optim::SGD> sgd{};
-
-  void add(const std::string& name, Metric& metric) { register_metric(name, metric); }
-
-  void on_validation_epoch_start(Step& step) override { at_start(step); }
-  void validation_step(const Batch& batch, Step& step) override { in_batch(batch, step); }
-  void on_validation_epoch_end(Step& step) override { at_end(step); }
-  void test_step(const Batch& batch, Step& step) override { in_batch(batch, step); }
-  std::vector<Number> predict_step(const Batch& batch, Step& step) override {
-    in_batch(batch, step);
-    return batch.samples();
-  }
-  void on_predict_epoch_end(Step& step) override { at_end(step); }
-  at::Tensor training_step(const Batch& batch, Step& step) override {
-    in_training(batch, step);
-    return (weight * batch.stack(&Number::number).to(at::kDouble).mean()).sum();
-  }
-  Optimizers configure_optimizers() override {
-    sgd = std::make_shared<torch::optim::SGD>(parameters(), 1.0);
-    return {.optimizer = sgd, .schedulers = schedulers(*sgd)};
-  }
-};
 
 /// The mean of a batch's numbers, as a user logs it.
 inline void log_mean(const Doing::Batch& batch, Step& step) {
   step.log("mean", batch.stack(&Number::number).to(at::kDouble).mean());
 }
 
-inline std::vector<int64_t> numbers_of(const std::vector<Number>& samples) {
-  std::vector<int64_t> out;
-  for (const auto& sample : samples) out.push_back(sample.number);
-  return out;
-}
-
 class Complaints : public ::testing::Test {
  protected:
-  using Body = std::function<void(Trainer&)>;
+  using Body = std::function<void(Runner&)>;
 
   [[nodiscard]] TrainerOptions options(const std::string& run) const {
     TrainerOptions options{.run_dir = (folder_ / run).string()};
@@ -135,8 +87,8 @@ class Complaints : public ::testing::Test {
 
   static void on_ranks(int ranks, const TrainerOptions& options, const Body& body) {
     run_threads(ranks, [&](Group& group) {
-      Trainer trainer{options, group};
-      body(trainer);
+      Runner runner{options, group};
+      body(runner);
       group.finish();
     });
   }
@@ -157,13 +109,13 @@ class Complaints : public ::testing::Test {
   [[nodiscard]] std::vector<int64_t> seen(int ranks, const Loader<Number>& loader) const {
     std::mutex mutex;
     std::vector<int64_t> all;
-    on_ranks(ranks, options("seen"), [&](Trainer& trainer) {
+    on_ranks(ranks, options("seen"), [&](Runner& runner) {
       Doing module;
       module.in_batch = [&](const auto& batch, Step&) {
         const std::lock_guard lock{mutex};
         for (const auto& sample : batch.samples()) all.push_back(sample.number);
       };
-      EXPECT_EQ(trainer.validate(module, loader).samples, 5);
+      EXPECT_EQ(runner.validate(module, loader).samples, 5);
     });
     std::sort(all.begin(), all.end());
     return all;
@@ -172,9 +124,9 @@ class Complaints : public ::testing::Test {
   [[nodiscard]] std::vector<std::string> errors(int ranks, ErrorKind kind, const Body& body) const {
     std::mutex mutex;
     std::vector<std::string> messages;
-    EXPECT_ANY_THROW(on_ranks(ranks, options("errors"), [&](Trainer& trainer) {
+    EXPECT_ANY_THROW(on_ranks(ranks, options("errors"), [&](Runner& runner) {
       try {
-        body(trainer);
+        body(runner);
       } catch (const Error& error) {
         EXPECT_EQ(error.kind(), kind) << error.what();
         const std::lock_guard lock{mutex};
@@ -205,27 +157,24 @@ class Complaints : public ::testing::Test {
     watched.enable_checkpointing = true;
     std::mutex mutex;
     std::vector<Ending> endings;
-    on_ranks(ranks, watched, [&](Trainer& trainer) {
+    on_ranks(ranks, watched, [&](Runner& runner) {
       Doing module;
       module.at_end = [&](Step& step) {
         if (const auto value = score(step)) step.log("score", *value);
       };
-      module.schedulers = [](torch::optim::Optimizer& optimizer) {
-        return std::vector<SchedulerConfig>{
-            {.scheduler = reduce_lr_on_plateau(optimizer, {.patience = 1}), .monitor = "score"}};
-      };
+      module.plateau = "score";
       const auto checkpoint = std::make_shared<ModelCheckpoint>(
           ModelCheckpointOptions{.monitor = "score", .save_top_k = 1, .filename = filename});
       const auto stopper =
           std::make_shared<EarlyStopping>(EarlyStoppingOptions{.monitor = "score", .patience = 3});
-      trainer.add_callback(stopper);
-      trainer.add_callback(checkpoint);
-      const Report report = trainer.fit(module, numbers(5, {.batch_size = 2}), numbers(3));
+      runner.add_callback(stopper);
+      runner.add_callback(checkpoint);
+      const auto val = numbers(3);
+      const Report report = runner.fit(module, numbers(5, {.batch_size = 2}), &val);
       EXPECT_TRUE(std::filesystem::exists(checkpoint->best_model_path()));
       const std::lock_guard lock{mutex};
       endings.push_back({checkpoint->best_model_path(), checkpoint->best_model_score(),
-                         stopper->stopped_epoch(), report.step,
-                         module.sgd->param_groups()[0].options().get_lr()});
+                         stopper->stopped_epoch(), report.step, module.rate});
     });
     for (const auto& one : endings) EXPECT_EQ(one, endings[0]) << ranks << " ranks";
     return endings.at(0);
