@@ -26,6 +26,20 @@ void StateWriter::numbers(std::span<const double> values) {
   bytes_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
+void StateWriter::text(std::string_view value) {
+  integer(static_cast<int64_t>(value.size()));
+  bytes_ += value;
+}
+
+std::string_view StateReader::text() {
+  const int64_t size = integer();
+  check(size >= 0 && size <= static_cast<int64_t>(bytes_.size()), ErrorKind::data,
+        "a state ends after {} bytes where a text of {} should follow", bytes_.size(), size);
+  const auto taken = bytes_.substr(0, static_cast<size_t>(size));
+  bytes_.remove_prefix(taken.size());
+  return taken;
+}
+
 std::string_view StateReader::take(int64_t count) {
   const auto left = static_cast<int64_t>(bytes_.size()) / word;
   check(count >= 0 && count <= left, ErrorKind::data,

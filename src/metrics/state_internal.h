@@ -19,6 +19,7 @@ class StateWriter {
   void number(double value);
   void numbers(std::span<const double> values);
   void sum(const ExactSum& value) { bytes_ += value.pack(); }
+  void text(std::string_view value);
 
   std::string take() { return std::move(bytes_); }
 
@@ -35,6 +36,8 @@ class StateReader {
   double number();
   std::vector<double> numbers(int64_t count);
   ExactSum sum() { return ExactSum::unpack(bytes_); }
+  /// Views what the reader reads from.
+  std::string_view text();
 
   [[nodiscard]] bool at_end() const { return bytes_.empty(); }
   /// Nothing may be left.
