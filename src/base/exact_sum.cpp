@@ -53,6 +53,14 @@ size_t used(const Limbs& limbs) {
 /// Divides in place and returns the remainder.
 uint64_t divide(Limbs& limbs, uint64_t n) {
   uint64_t remainder = 0;
+  if (n <= kDigitMask) {  // as it mostly is, and then a division of 64 bits will do
+    for (size_t i = used(limbs); i-- > 0;) {
+      const uint64_t part = (remainder << 32U) | limbs[i];
+      limbs[i] = static_cast<uint32_t>(part / n);
+      remainder = part % n;
+    }
+    return remainder;
+  }
   for (size_t i = used(limbs); i-- > 0;) {
     const Wide part = (static_cast<Wide>(remainder) << 32U) | limbs[i];
     limbs[i] = static_cast<uint32_t>(part / n);
@@ -209,9 +217,14 @@ void ExactSum::note_addition(uint64_t additions) {
   }
 }
 
-/// Brings every digit but the last, which keeps the sign, into [0, 2^32).
+/// Brings every digit but the last, which keeps the sign, into [0, 2^32). Most sums touch a few
+/// neighbours only, and what lies beyond them has nothing to carry.
 void ExactSum::carry() {
-  for (size_t i = 0; i + 1 < kDigits; ++i) {
+  size_t end = kDigits - 1;
+  while (end > 0 && digits_[end - 1] == 0) {
+    --end;
+  }
+  for (size_t i = 0; i + 1 < kDigits && (i < end || digits_[i] != 0); ++i) {
     digits_[i + 1] += digits_[i] >> 32U;
     digits_[i] &= static_cast<int64_t>(kDigitMask);
   }
@@ -298,20 +311,20 @@ ExactSum ExactSum::unpack(std::string_view& bytes) {
   const uint64_t count = take_byte(rest);
   const uint64_t first = count > 0 ? take_byte(rest) : 0;
   check_packed((flags & ~(kNegative | kCounts)) == 0 && first + count <= kLimbs);
-  Limbs limbs{};
+  check_packed(rest.size() >= 4 * count);
+  ExactSum sum;
+  const int64_t sign = (flags & kNegative) != 0 ? -1 : 1;
   for (size_t i = first; i < first + count; ++i) {
-    for (unsigned shift = 0; shift < 32; shift += 8) {
-      limbs[i] |= static_cast<uint32_t>(take_byte(rest) << shift);
+    uint64_t limb = 0;
+    for (unsigned byte = 0; byte < 4; ++byte) {
+      limb |= static_cast<uint64_t>(static_cast<unsigned char>(rest[byte])) << (8 * byte);
     }
+    rest.remove_prefix(4);
+    sum.digits_[i] = sign * static_cast<int64_t>(limb);
   }
   // Only what pack() writes: no zeros at the ends, no negative zero.
   check_packed(count == 0 ? (flags & kNegative) == 0
-                          : limbs[first] != 0 && limbs[first + count - 1] != 0);
-  ExactSum sum;
-  const int64_t sign = (flags & kNegative) != 0 ? -1 : 1;
-  for (size_t i = 0; i < kDigits; ++i) {
-    sum.digits_[i] = sign * static_cast<int64_t>(limbs[i]);
-  }
+                          : sum.digits_[first] != 0 && sum.digits_[first + count - 1] != 0);
   if ((flags & kCounts) != 0) {
     sum.nans_ = take_varint(rest);
     sum.positive_infinities_ = take_varint(rest);

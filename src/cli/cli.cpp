@@ -6,8 +6,13 @@
 #include <muster/cli/cli.h>
 #include <muster/proc/rank_env.h>
 #include <muster/proc/rank_failure.h>
+#include <muster/proc/rank_report.h>
+#include <muster/proc/signals.h>
+
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 
 namespace muster {
@@ -90,7 +95,8 @@ Trainer& Cli::trainer() {
 }
 
 void Cli::print(const Report& report) {
-  if (trainer().group().rank() != 0) {
+  const bool is_part = trainer().stop_signal() != 0 && command() != "fit";
+  if (trainer().group().rank() != 0 || is_part) {
     return;
   }
   size_t width = 0;
@@ -116,6 +122,12 @@ void Cli::end_if_stopped() {
 
 void Cli::fail() {
   RankFailure failure = failure_of(std::current_exception());
+  const bool still_meets = failure.code == static_cast<int>(ErrorKind::rendezvous);
+  if (const int signal = stop_signal(); still_meets && signal != 0 && signal != SIGUSR1) {
+    report_end();
+    std::fflush(nullptr);
+    _exit(128 + signal);  // There is nothing to save.
+  }
   failure.run_dir = state_->options.run_dir;
   if (state_->trainer != nullptr) {
     failure.phase = state_->trainer->phase();

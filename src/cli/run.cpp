@@ -1,4 +1,5 @@
 #include "invocation_internal.h"
+#include "streams_internal.h"
 
 #include <muster/base/check.h>
 #include <muster/base/thread_pool.h>
@@ -6,15 +7,12 @@
 #include <muster/proc/launch.h>
 #include <muster/proc/rank_env.h>
 #include <muster/proc/rank_failure.h>
+#include <muster/proc/rank_report.h>
 #include <muster/proc/signals.h>
 #include <muster/train/environment.h>
 
 #include <c10/util/Exception.h>
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -43,6 +41,7 @@ void run_rank(const Invocation& invocation, const TrainerOptions& options,
               const std::optional<RankEnv>& env, const std::function<void(Cli&)>& program) {
   attach_to_launcher();
   install_terminate_handler();
+  report_begin();
   const int64_t ranks = env ? env->world_size : 1;
   check(!env || options.devices == 1 || options.devices == ranks,
         "--devices {} contradicts WORLD_SIZE={} of the launcher; leave --devices out",
@@ -56,27 +55,16 @@ void run_rank(const Invocation& invocation, const TrainerOptions& options,
   if (!only_shows && (!env || env->rank == 0)) {
     mention_idle_cores(options, env ? env->local_world_size : 1, invocation.command == "fit");
   }
-  if (invocation.command == "fit") {
-    install_stop_signals();
-  }
+  install_stop_signals();
   Cli cli{invocation};
   try {
     program(cli);
     cli.finish();
+    check_streams();
   } catch (const EarlyExit&) {
     throw;
   } catch (...) {
     cli.fail();  // While it still knows what it was doing.
-  }
-}
-
-/// A closed standard stream would be the next file that is opened, and messages would land in that
-/// file.
-void keep_standard_streams_open() {
-  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(stream, F_GETFD) == -1 && errno == EBADF) {
-      static_cast<void>(open("/dev/null", O_RDWR));  // takes the lowest number, which is `stream`
-    }
   }
 }
 
@@ -95,7 +83,7 @@ RankFailure failure_of(const std::exception_ptr& error) {
 
 int run(int argc, char** argv, const std::function<void(Cli&)>& program,
         const TrainerOptions& trainer_defaults) {
-  keep_standard_streams_open();
+  prepare_streams();
   const std::vector<std::string> arguments(argv, argv + argc);
   RankFailure failure;
   try {
@@ -105,6 +93,9 @@ int run(int argc, char** argv, const std::function<void(Cli&)>& program,
     const TrainerOptions options = trainer_options(invocation);
     failure.run_dir = options.run_dir;
     const auto env = rank_env();
+    if (env && env->world_size > 1) {
+      write_whole_lines();
+    }
     if (!env && options.devices > 1 && !invocation.help && !invocation.print_config) {
       clear_error_files(options.run_dir);
       return launch(arguments, {.ranks = static_cast<int>(options.devices),
@@ -112,8 +103,10 @@ int run(int argc, char** argv, const std::function<void(Cli&)>& program,
                                 .run_dir = options.run_dir});
     }
     run_rank(invocation, options, env, program);
+    report_end();
     return 0;
   } catch (const EarlyExit& exit) {
+    report_end();
     return exit.code;
   } catch (...) {
     const std::string run_dir = failure.run_dir;

@@ -3,6 +3,8 @@
 #include "src/comm/sockets_internal.h"
 
 #include <muster/base/check.h>
+#include <muster/base/digest.h>
+#include <muster/proc/signals.h>
 
 #include <ATen/ops/empty.h>
 #include <fcntl.h>
@@ -13,10 +15,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace muster {
 
@@ -35,11 +39,95 @@ std::string text_of(const std::exception& error) {
   return from_torch != nullptr ? from_torch->what_without_backtrace() : error.what();
 }
 
-StorePtr open_store(const C10dOptions& options, const std::string& master) {
+/// How the ranks of a job find each other.
+class Rendezvous {
+ public:
+  Rendezvous(const C10dOptions& options, std::string master)
+      : options_{options}, master_{std::move(master)} {}
+
+  /// The store of the job, once every rank is at it.
+  StorePtr meet() {
+    if (!hosts_store() && !options_.agent_store) {
+      detail::wait_for_listener(master_, options_.master_port,
+                                [&](const std::string& reason) { check_time(reason); });
+    }
+    const StorePtr store = open_store();
+    if (!options_.agent_store) check_job(store);
+    auto own = c10::make_intrusive<c10d::PrefixStore>(options_.key_prefix, store);
+    check(own->add(key_of(options_.rank), 1) == 1, ErrorKind::rendezvous,
+          "another process is rank {} of the job at {} port {} already; give each job a "
+          "MASTER_PORT of its own",
+          options_.rank, master_, options_.master_port);
+    wait_for_ranks(own);
+    return own;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  [[nodiscard]] bool hosts_store() const { return options_.rank == 0 && !options_.agent_store; }
+  static std::string key_of(int rank) { return format("rank/{}", rank); }
+
+  void check_time(const std::string& reason) const {
+    const int signal = stop_signal();
+    const bool told_to_stop = signal != 0 && signal != SIGUSR1;
+    check(!told_to_stop && Clock::now() < deadline_, ErrorKind::rendezvous,
+          "rank {} of {} did not find the others at {} port {} within {} s: {}", options_.rank,
+          options_.size, options_.master_addr, options_.master_port, options_.rendezvous_timeout,
+          told_to_stop ? "it was told to stop" : reason);
+  }
+
+  StorePtr open_store() const;
+  /// Two jobs at one port would count each other's ranks. The digest tells nobody the prefix.
+  void check_job(const StorePtr& store) const;
+  void wait_for_ranks(const StorePtr& store) const;
+
+  const C10dOptions& options_;
+  std::string master_;
+  Clock::time_point deadline_ =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                         std::chrono::duration<double>{options_.rendezvous_timeout});
+};
+
+void Rendezvous::check_job(const StorePtr& store) const {
+  const std::string mine =
+      sha256_hex(format("{} {}", options_.size, options_.key_prefix));
+  if (hosts_store()) {
+    store->set("muster/job", mine);
+    return;
+  }
+  const auto found = store->get_to_str("muster/job");
+  check(found == mine, ErrorKind::rendezvous,
+        "the store at {} port {} is that of another job, or of another number of ranks than {}; "
+        "give each job a MASTER_PORT of its own",
+        master_, options_.master_port, options_.size);
+}
+
+void Rendezvous::wait_for_ranks(const StorePtr& store) const {
+  constexpr auto patience = std::chrono::milliseconds{500};
+  std::vector<std::string> missing;
+  for (int rank = 0; rank < options_.size; ++rank) missing.push_back(key_of(rank));
+  while (!store->check(missing)) {
+    std::string names;
+    for (int rank = 0; rank < options_.size; ++rank) {
+      if (!store->check({key_of(rank)})) names += format("{}{}", names.empty() ? "" : ", ", rank);
+    }
+    check_time(format("no rank {} has come", names));
+    try {
+      store->wait(missing, patience);
+    } catch (const c10::DistStoreError&) {
+      continue;  // not yet
+    }
+  }
+}
+
+StorePtr Rendezvous::open_store() const {
+  const C10dOptions& options = options_;
+  const std::string& master = master_;
   c10d::TCPStoreOptions tcp;
   tcp.port = static_cast<uint16_t>(options.master_port);
-  tcp.isServer = options.rank == 0 && !options.agent_store;
-  tcp.waitWorkers = !options.agent_store;
+  tcp.isServer = hosts_store();
+  tcp.waitWorkers = false;
   tcp.numWorkers = static_cast<size_t>(options.size);
   tcp.timeout = milliseconds_of(options.rendezvous_timeout);
   if (tcp.isServer) {
@@ -49,8 +137,7 @@ StorePtr open_store(const C10dOptions& options, const std::string& master) {
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     tcp.masterListenFd = fd;
   }
-  auto store = c10::make_intrusive<c10d::TCPStore>(master, tcp);
-  return c10::make_intrusive<c10d::PrefixStore>(options.key_prefix, std::move(store));
+  return c10::make_intrusive<c10d::TCPStore>(master, tcp);
 }
 
 GlooPtr make_gloo(const StorePtr& store, const std::string& name, const C10dOptions& options,
@@ -73,7 +160,7 @@ class C10dTransport final : public Transport {
     address_ = options.one_host || detail::is_loopback(master)
                    ? "127.0.0.1"
                    : detail::local_address_towards(master);
-    store_ = open_store(options, master);
+    store_ = Rendezvous{options, master}.meet();
     gloo_ = make_gloo(store_, "control", options, address_);
   }
   C10dTransport(const C10dTransport&) = delete;

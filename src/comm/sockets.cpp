@@ -4,12 +4,15 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <memory>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace muster::detail {
@@ -110,6 +113,34 @@ int listen_at(const std::string& address, int port) {
         "and MASTER_PORT a free port",
         address, port, error_text());
   return listener.release();
+}
+
+namespace {
+
+/// One attempt, for at most 200 ms; "" when it came through.
+std::string try_to_connect(const addrinfo& to) {
+  constexpr int patience_ms = 200;
+  const Socket probe{to.ai_family, SOCK_STREAM | SOCK_NONBLOCK};
+  if (connect(probe.fd(), to.ai_addr, to.ai_addrlen) == 0) return "";
+  if (errno != EINPROGRESS) return error_text();
+  pollfd waiting{.fd = probe.fd(), .events = POLLOUT, .revents = 0};
+  if (poll(&waiting, 1, patience_ms) <= 0) return "no answer";
+  int error = 0;
+  socklen_t length = sizeof error;
+  getsockopt(probe.fd(), SOL_SOCKET, SO_ERROR, &error, &length);
+  return error == 0 ? "" : std::generic_category().message(error);
+}
+
+}  // namespace
+
+void wait_for_listener(const std::string& address, int port,
+                       const std::function<void(const std::string& reason)>& until) {
+  const auto list = addresses_of(address, std::to_string(port).c_str(), SOCK_STREAM);
+  for (std::string reason = try_to_connect(*list); !reason.empty();
+       reason = try_to_connect(*list)) {
+    until(reason);
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+  }
 }
 
 }  // namespace muster::detail

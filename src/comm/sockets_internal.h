@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace muster::detail {
@@ -16,5 +17,10 @@ std::string local_address_towards(const std::string& remote);
 
 /// A socket that listens at that address only; closed on exec. Error of kind `rendezvous`.
 int listen_at(const std::string& address, int port);
+
+/// Returns once somebody listens at that address. `until` is asked now and then: it throws when the
+/// wait is to end. It is told what connecting says: "Connection refused".
+void wait_for_listener(const std::string& address, int port,
+                       const std::function<void(const std::string& reason)>& until);
 
 }  // namespace muster::detail

@@ -19,6 +19,7 @@ namespace {
 
 constexpr const char* model_name = "model.safetensors";
 constexpr const char* manifest_name = "manifest.json";
+constexpr const char* digests_name = "tensors.sha256";
 
 /// "a/b/" is "a/b".
 fs::path without_slash(const fs::path& path) {
@@ -33,6 +34,33 @@ NamedTexts model_metadata(int64_t global_step, int64_t epoch) {
           {"epoch", std::to_string(epoch)}};
 }
 
+bool holds_tensors(std::string_view name) { return name.ends_with(".safetensors"); }
+
+/// A line for each tensor of a file: its digest, the file's name, its own.
+std::string digest_lines(const std::string& name, std::string_view bytes) {
+  std::string lines;
+  for (const auto& [tensor, digest] : safetensors_digests(bytes, name)) {
+    lines += format("{} {} {}\n", digest, name, tensor);
+  }
+  return lines;
+}
+
+/// ": tensor 'net.weight' is not the one that was written", or "" where that cannot be told.
+std::string damaged_tensor(const fs::path& path, std::string_view bytes) {
+  try {
+    const std::string name = path.filename().string();
+    const std::string lines = read_file(path.parent_path() / digests_name);
+    for (const auto& [tensor, digest] : safetensors_digests(bytes, path.native())) {
+      if (lines.find(format("{} {} {}\n", digest, name, tensor)) == std::string::npos) {
+        return format(": tensor '{}' is not the one that was written", tensor);
+      }
+    }
+  } catch (const Error&) {
+    return "";
+  }
+  return "";
+}
+
 /// The bytes of a file that is as the manifest says.
 std::string verified(const fs::path& path, const CheckpointManifest::File& expected) {
   const auto& name = path.native();
@@ -43,8 +71,10 @@ std::string verified(const fs::path& path, const CheckpointManifest::File& expec
   check(size == expected.size, ErrorKind::data, "{} has {} bytes, and {} says {}: it is damaged",
         name, size, manifest_name, expected.size);
   auto bytes = read_file(path, size);
-  check(sha256_hex(bytes) == expected.sha256, ErrorKind::data,
-        "{} is damaged: its SHA-256 is not the one in {}", name, manifest_name);
+  if (sha256_hex(bytes) != expected.sha256) {
+    fail(ErrorKind::data, "{} is damaged: its SHA-256 is not the one in {}{}", name, manifest_name,
+         holds_tensors(name) ? damaged_tensor(path, bytes) : "");
+  }
   return bytes;
 }
 
@@ -76,12 +106,14 @@ void write_checkpoint(const fs::path& folder, const CheckpointContent& content) 
         "A checkpoint's step is {} and its epoch {}; expected numbers from 0", content.global_step,
         content.epoch);
   for (const auto& [name, bytes] : content.files) {
-    check(is_file_name(name) && name != model_name && name != manifest_name,
+    check(is_file_name(name) && name != model_name && name != manifest_name && name != digests_name,
           "A file of a checkpoint cannot be called '{}'", name);
   }
   SavingFolder saving{without_slash(folder)};
   CheckpointManifest manifest{.global_step = content.global_step, .epoch = content.epoch};
+  std::string digests;
   const auto add = [&](const std::string& name, std::string_view bytes) {
+    if (holds_tensors(name)) digests += digest_lines(name, bytes);
     write_file_atomically(saving.path() / name, bytes);
     manifest.files[name] = {.size = bytes.size(), .sha256 = sha256_hex(bytes)};
   };
@@ -90,6 +122,7 @@ void write_checkpoint(const fs::path& folder, const CheckpointContent& content) 
   for (const auto& [name, bytes] : content.files) {
     add(name, bytes);
   }
+  add(digests_name, digests);
   write_file_atomically(saving.path() / manifest_name, manifest_json(manifest));
   saving.commit();
 }
@@ -102,7 +135,7 @@ CheckpointContent read_checkpoint(const fs::path& folder) {
   CheckpointContent content{.global_step = manifest.global_step, .epoch = manifest.epoch};
   for (const auto& [name, file] : manifest.files) {
     auto bytes = verified(folder / name, file);
-    if (name != model_name) {
+    if (name != model_name && name != digests_name) {
       content.files[name] = std::move(bytes);
     }
   }

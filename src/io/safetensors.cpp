@@ -1,5 +1,6 @@
 #include <ATen/ops/empty.h>
 #include <muster/base/check.h>
+#include <muster/base/digest.h>
 #include <muster/base/files.h>
 #include <muster/base/json_writer.h>
 #include <muster/io/safetensors.h>
@@ -124,13 +125,19 @@ at::Tensor read_tensor(std::istream& input, const TensorEntry& entry, std::strin
   return tensor;
 }
 
-SafeTensors read(std::istream& input, int64_t file_size, std::string_view file) {
+/// The header, its tensors in the order of their bytes; `input` is left at the first of these.
+SafeTensorsHeader read_layout(std::istream& input, int64_t file_size, std::string_view file) {
   const std::string json = read_header(input, file_size, file);
   SafeTensorsHeader header = parse_safetensors_header(json, file);
   std::sort(header.tensors.begin(), header.tensors.end(), [](const auto& left, const auto& right) {
     return std::tie(left.offsets, left.name) < std::tie(right.offsets, right.name);
   });
   check_layout(header.tensors, file_size - 8 - static_cast<int64_t>(json.size()), file);
+  return header;
+}
+
+SafeTensors read(std::istream& input, int64_t file_size, std::string_view file) {
+  SafeTensorsHeader header = read_layout(input, file_size, file);
   SafeTensors result{.metadata = std::move(header.metadata)};
   for (auto& entry : header.tensors) {
     at::Tensor tensor = read_tensor(input, entry, file);
@@ -214,6 +221,21 @@ SafeTensors parse_safetensors(std::string_view bytes, std::string_view name) {
   BytesInPlace buffer{bytes};
   std::istream input{&buffer};
   return read(input, static_cast<int64_t>(bytes.size()), name);
+}
+
+NamedTexts safetensors_digests(std::string_view bytes, std::string_view name) {
+  BytesInPlace buffer{bytes};
+  std::istream input{&buffer};
+  const auto header = read_layout(input, static_cast<int64_t>(bytes.size()), name);
+  const int64_t data_bytes = header.tensors.empty() ? 0 : header.tensors.back().offsets[1];
+  const std::string_view data = bytes.substr(bytes.size() - static_cast<size_t>(data_bytes));
+  NamedTexts digests;
+  for (const auto& entry : header.tensors) {
+    const auto begin = static_cast<size_t>(entry.offsets[0]);
+    const auto end = static_cast<size_t>(entry.offsets[1]);
+    digests.emplace_back(entry.name, sha256_hex(data.substr(begin, end - begin)));
+  }
+  return digests;
 }
 
 std::string safetensors_bytes(const NamedTensors& tensors, const NamedTexts& metadata) {

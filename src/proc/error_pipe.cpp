@@ -11,9 +11,11 @@
 
 namespace muster::detail {
 
-std::string error_pipe_variable(int fd) {
+std::string descriptor_variable(int fd) {
   struct stat status {};
-  fstat(fd, &status);
+  if (fstat(fd, &status) != 0) {
+    return "";
+  }
   return format("{}:{}", fd, status.st_ino);
 }
 
@@ -25,7 +27,7 @@ std::optional<int> inherited_error_pipe() {
   const int fd = std::atoi(variable->c_str());
   struct stat status {};
   const bool same =
-      fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode) && error_pipe_variable(fd) == *variable;
+      fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode) && descriptor_variable(fd) == *variable;
   return same ? std::optional{fd} : std::nullopt;
 }
 

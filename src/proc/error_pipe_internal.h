@@ -6,9 +6,10 @@
 
 namespace muster::detail {
 
-/// The value of MUSTER_ERROR_FD for a pipe: "FD:INODE". The inode keeps a process that was started
-/// with the variable but without the descriptor from writing into whatever has that number there.
-std::string error_pipe_variable(int fd);
+/// The value of MUSTER_ERROR_FD and MUSTER_PLACE_FD: "FD:INODE". The inode keeps a process that was
+/// started with the variable but without the descriptor from writing into whatever has that number
+/// there.
+std::string descriptor_variable(int fd);
 
 /// The pipe to the launcher that this process has inherited, or nothing.
 std::optional<int> inherited_error_pipe();

@@ -72,7 +72,11 @@ std::string encode(const FailureRecord& record) {
   return bytes;
 }
 
-std::optional<FailureRecord> decode(std::string_view bytes) {
+namespace {
+
+// Takes a record off the front of `bytes`, which is left as it is when there is no whole one.
+std::optional<FailureRecord> take_record(std::string_view& taken_from) {
+  std::string_view bytes = taken_from;
   if (!bytes.starts_with(magic)) {
     return std::nullopt;
   }
@@ -91,7 +95,31 @@ std::optional<FailureRecord> decode(std::string_view bytes) {
       record.code < 1 || record.code > 255) {
     return std::nullopt;
   }
+  taken_from = bytes;
   return record;
+}
+
+bool take_line(std::string_view& bytes, std::string_view line) {
+  if (!bytes.starts_with(line)) {
+    return false;
+  }
+  bytes.remove_prefix(line.size());
+  return true;
+}
+
+}  // namespace
+
+std::optional<FailureRecord> decode(std::string_view bytes) { return take_record(bytes); }
+
+RankWords parse_words(std::string_view bytes) {
+  RankWords words;
+  words.begun = take_line(bytes, begin_line);
+  words.ended = take_line(bytes, end_line);
+  words.record = take_record(bytes);
+  if (take_line(bytes, stack_line)) {
+    words.stack = bytes;
+  }
+  return words;
 }
 
 int64_t monotonic_ns() {
@@ -100,7 +128,7 @@ int64_t monotonic_ns() {
 }
 
 std::string write_error_file(const std::string& run_dir, int rank, int pid,
-                             const FailureRecord& record) {
+                             const FailureRecord& record, const std::string& stack) {
   try {
     const auto path = std::filesystem::path{run_dir} / "errors" / format("rank-{}.json", rank);
     JsonWriter json{2};
@@ -109,6 +137,9 @@ std::string write_error_file(const std::string& run_dir, int rank, int pid,
     json.key("phase").value(record.phase).key("message").value(record.message);
     json.key("source").value(record.source).key("time").value(utc_time());
     json.key("monotonic_ns").value(record.monotonic_ns);
+    if (!stack.empty()) {
+      json.key("stack").value(stack);
+    }
     json.end_object();
     write_file_atomically(path, json.text() + "\n");
     return path.string();

@@ -17,6 +17,22 @@ struct FailureRecord {
   std::string error_file{};  ///< path of the error file; "" when there is none
 };
 
+/// What else a rank says through the pipe: that it has begun and ended its work, each once and
+/// before a record; and, as the last thing, the stack of a crash as text.
+constexpr std::string_view begin_line = "muster-begin 1\n";
+constexpr std::string_view end_line = "muster-end 1\n";
+constexpr std::string_view stack_line = "muster-stack 1\n";
+
+/// All that a rank has said.
+struct RankWords {
+  bool begun = false;
+  bool ended = false;
+  std::optional<FailureRecord> record{};
+  std::string stack{};
+};
+/// Reads what has come so far; what is no message ends it.
+RankWords parse_words(std::string_view bytes);
+
 /// A pipe takes this much at once, whether the launcher reads or not; encode() stays below it.
 constexpr size_t max_record_bytes = 32'000;
 
@@ -32,7 +48,7 @@ int64_t monotonic_ns();
 /// The error file as interfaces fix it: writes run_dir/errors/rank-K.json and returns its path, or
 /// "" when that fails.
 std::string write_error_file(const std::string& run_dir, int rank, int pid,
-                             const FailureRecord& record);
+                             const FailureRecord& record, const std::string& stack = "");
 
 /// K of "rank-K.json"; nothing for another name.
 std::optional<int> rank_of_error_file(std::string_view name);

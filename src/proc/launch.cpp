@@ -44,7 +44,7 @@ void open_standard_streams() {
 
 // This process's environment without what a launcher above it, or torchrun, said to it.
 std::vector<std::string> base_environment() {
-  constexpr std::array<std::string_view, 15> replaced{"RANK",
+  constexpr std::array<std::string_view, 16> replaced{"RANK",
                                                       "LOCAL_RANK",
                                                       "WORLD_SIZE",
                                                       "LOCAL_WORLD_SIZE",
@@ -55,6 +55,7 @@ std::vector<std::string> base_environment() {
                                                       "MUSTER_RUN_DIR",
                                                       "MUSTER_ERROR_FD",
                                                       "MUSTER_STORE_FD",
+                                                      "MUSTER_PLACE_FD",
                                                       "TORCHELASTIC_RUN_ID",
                                                       "GROUP_RANK",
                                                       "ROLE_RANK",
@@ -97,8 +98,13 @@ class Starter {
     detail::SpawnRequest request = base_;
     add(request, "RANK", rank);
     add(request, "LOCAL_RANK", rank);
-    add(request, "MUSTER_ERROR_FD", detail::error_pipe_variable(errors.write.get()));
+    add(request, "MUSTER_ERROR_FD", detail::descriptor_variable(errors.write.get()));
     request.passed = {errors.write.get()};
+    detail::SharedPlace place;
+    if (place.descriptor() >= 0) {
+      add(request, "MUSTER_PLACE_FD", detail::descriptor_variable(place.descriptor()));
+      request.passed.push_back(place.descriptor());
+    }
     if (rank == 0) {
       add(request, "MUSTER_STORE_FD", listener_.get());
       request.passed.push_back(listener_.get());
@@ -106,11 +112,12 @@ class Starter {
       request.stdin_fd = null_.get();
     }
     const pid_t pid = detail::spawn(request);
+    place.close_descriptor();
     if (rank == 0) {
       listener_
           .reset();  // Rank 0's copy is the only one: when it ends, the port is refused at once.
     }
-    return detail::RankProcess{rank, pid, std::move(errors.read)};
+    return detail::RankProcess{rank, pid, std::move(errors.read), std::move(place)};
   }
 
  private:

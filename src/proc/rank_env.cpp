@@ -6,12 +6,15 @@
 
 #include <climits>
 
+#include "src/proc/cluster_env_internal.h"
+
 namespace muster {
 
 namespace {
 
 constexpr const char* what_to_do =
-    "start the program with 'muster launch' or torchrun, or unset them to run one process";
+    "start the program with 'muster launch', torchrun, mpirun or srun, or unset them to run one "
+    "process";
 
 std::optional<int> number(const char* name, int64_t lowest) {
   const auto value = env_integer(name, lowest);
@@ -70,11 +73,56 @@ int inherited_listener() {
   return *descriptor;
 }
 
+// What mpirun or srun say, unless a launcher that they have started has started this process.
+std::optional<detail::ClusterEnv> cluster_env_of_this_process() {
+  const bool has_launcher = env_text("MUSTER_LAUNCHED") || env_text("TORCHELASTIC_RUN_ID");
+  return has_launcher ? std::nullopt : detail::cluster_env();
+}
+
+void check_alike(const detail::ClusterEnv& cluster, int rank, int world_size) {
+  constexpr const char* rule =
+      "RANK and WORLD_SIZE count where 'muster launch' or torchrun has started the process, else "
+      "unset them to take those of mpirun or srun";
+  check(rank == cluster.rank, "RANK={} contradicts {}={}; {}", rank, cluster.rank_variable,
+        cluster.rank, rule);
+  check(world_size == cluster.world_size, "WORLD_SIZE={} contradicts {}={}; {}", world_size,
+        cluster.size_variable, cluster.world_size, rule);
+}
+
+RankEnv of_cluster(const detail::ClusterEnv& cluster) {
+  const auto check_below = [&](bool is_below) {
+    check(is_below,
+          "{}={} with {}={} and, on this host, rank {} of {}: these cannot all be right; {}",
+          cluster.rank_variable, cluster.rank, cluster.size_variable, cluster.world_size,
+          cluster.local_rank, cluster.local_world_size, what_to_do);
+  };
+  check_below(cluster.rank < cluster.world_size && cluster.local_rank <= cluster.rank &&
+              cluster.local_world_size <= cluster.world_size &&
+              cluster.local_rank < cluster.local_world_size);
+  RankEnv env{.rank = cluster.rank,
+              .local_rank = cluster.local_rank,
+              .world_size = cluster.world_size,
+              .local_world_size = cluster.local_world_size,
+              .job = cluster.job};
+  env.master_addr = env_text("MASTER_ADDR").value_or(cluster.master_addr);
+  check(!env.master_addr.empty(),
+        "{}={} over several hosts needs MASTER_ADDR, the host of rank 0, the same for all ranks",
+        cluster.size_variable, cluster.world_size);
+  env.master_port = number("MASTER_PORT", 1).value_or(detail::port_of_job(cluster.job));
+  check(env.master_port <= 65535, "MASTER_PORT={} is no port; expected 1 to 65535",
+        env.master_port);
+  return env;
+}
+
 }  // namespace
 
 std::optional<RankEnv> rank_env() {
   const auto rank = number("RANK", 0);
   const auto world_size = number("WORLD_SIZE", 1);
+  const auto cluster = cluster_env_of_this_process();
+  if (!rank && !world_size && cluster) {
+    return of_cluster(*cluster);
+  }
   if (!rank && !world_size) {
     check(!env_text("LOCAL_RANK"), "LOCAL_RANK is set, but neither RANK nor WORLD_SIZE is; {}",
           what_to_do);
@@ -82,6 +130,9 @@ std::optional<RankEnv> rank_env() {
   }
   check(rank && world_size, "{} is set, but {} is not; {}", rank ? "RANK" : "WORLD_SIZE",
         rank ? "WORLD_SIZE" : "RANK", what_to_do);
+  if (cluster) {
+    check_alike(*cluster, *rank, *world_size);
+  }
   RankEnv env;
   read_ranks(env, *rank, *world_size);
   read_master(env);

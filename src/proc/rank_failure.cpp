@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "src/proc/crash_report_internal.h"
 #include "src/proc/error_pipe_internal.h"
 #include "src/proc/failure_record_internal.h"
 
@@ -129,7 +130,10 @@ void fail_rank(const RankFailure& failure) {
   _exit(failure.code);
 }
 
-void install_terminate_handler() { std::set_terminate(report_and_abort); }
+void install_terminate_handler() {
+  std::set_terminate(report_and_abort);
+  detail::install_crash_report();
+}
 
 void attach_to_launcher() {
   if (const auto store = env_text("MUSTER_STORE_FD")) {

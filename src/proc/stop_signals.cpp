@@ -22,7 +22,7 @@ StopSignals::StopSignals() {
   sigset_t waited;
   sigemptyset(&waited);
   sigaddset(&waited, SIGPIPE);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
     // A blocked signal would wait even where it is ignored, as nohup does with SIGHUP.
     if (!is_ignored(signal)) {
       sigaddset(&waited, signal);

@@ -6,7 +6,7 @@
 
 namespace muster::detail {
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP wait to be read instead of ending the process (those
+/// While it lives, SIGINT, SIGTERM, SIGHUP and SIGUSR1 wait to be read instead of ending the process (those
 /// that are ignored stay ignored), SIGPIPE is harmless and children can be waited for. One at a
 /// time.
 class StopSignals {
@@ -18,7 +18,7 @@ class StopSignals {
 
   /// Readable when a signal waits.
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
-  /// The next stop signal, 0 when none waits.
+  /// The next of them, 0 when none waits.
   [[nodiscard]] int take() const;
   /// The mask that processes started now must get back.
   [[nodiscard]] const sigset_t& mask_before() const { return mask_before_; }

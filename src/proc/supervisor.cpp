@@ -34,18 +34,22 @@ Descriptor open_pidfd(pid_t pid) {
 
 // The error file of a rank that could not write one: a signal ended it, or it is no program of
 // Muster's.
-FailureRecord write_for(const RankOutcome& outcome, const std::string& run_dir) {
-  FailureRecord record{
-      .code = code_of(outcome), .monotonic_ns = outcome.ended_ns, .message = how_it_ended(outcome)};
-  record.error_file = write_error_file(run_dir, outcome.rank, outcome.pid, record);
+FailureRecord write_for(const RankOutcome& outcome, const std::string& stack,
+                        const std::string& run_dir) {
+  FailureRecord record{.code = code_of(outcome),
+                       .monotonic_ns = outcome.ended_ns,
+                       .message = how_it_ended(outcome),
+                       .phase = outcome.last_seen};
+  record.error_file = write_error_file(run_dir, outcome.rank, outcome.pid, record, stack);
+  record.phase.clear();
   record.message.clear();  // The headline says it already.
   return record;
 }
 
 }  // namespace
 
-RankProcess::RankProcess(int rank, pid_t pid, Descriptor pipe)
-    : ended{open_pidfd(pid)}, errors{std::move(pipe)} {
+RankProcess::RankProcess(int rank, pid_t pid, Descriptor pipe, SharedPlace shared)
+    : ended{open_pidfd(pid)}, errors{std::move(pipe)}, place{std::move(shared)} {
   outcome.rank = rank;
   outcome.pid = pid;
 }
@@ -54,20 +58,20 @@ void RankProcess::read_errors() {
   std::array<char, 4096> block{};
   ssize_t got = 0;
   while (errors && (got = read(errors.get(), block.data(), block.size())) > 0) {
-    // What comes after a whole record, or never becomes one, is dropped: the rank must not block on
-    // it.
-    if (!outcome.record && received.size() < max_record_bytes) {
+    // What comes beyond is dropped: the rank must not block on it.
+    if (received.size() < 2 * max_record_bytes) {
       received.append(block.data(), static_cast<size_t>(got));
     }
   }
   if (got == 0) {
     errors.reset();  // No writer is left.
   }
-  if (outcome.record || received.empty()) {
-    return;
-  }
-  outcome.record = decode(received);
-  if (outcome.record) {
+  RankWords words = parse_words(received);
+  outcome.begun = words.begun;
+  outcome.finished = words.ended;
+  stack = std::move(words.stack);
+  if (!outcome.record && words.record) {
+    outcome.record = std::move(words.record);
     outcome.record->monotonic_ns = std::min(outcome.record->monotonic_ns, monotonic_ns());
   }
 }
@@ -134,7 +138,7 @@ void Supervisor::wait() {
 }
 
 void Supervisor::note_rank(const RankProcess& rank) {
-  if (!failed_by_itself(rank.outcome)) {
+  if (!failed_by_itself(rank.outcome) && !stopped_by_itself(rank.outcome)) {
     return;
   }
   const int code = code_of(rank.outcome);
@@ -154,6 +158,10 @@ void Supervisor::note_rank(const RankProcess& rank) {
 }
 
 void Supervisor::note_stop(int signal) {
+  if (signal == SIGUSR1) {
+    pass_on(signal);
+    return;
+  }
   if (stage_ == Stage::running) {
     stop_signal_ = signal;
   }
@@ -161,6 +169,15 @@ void Supervisor::note_stop(int signal) {
     stop_ranks(stage_ == Stage::running ? options_.stop_grace_s : grace_s_);
   } else if (signal == SIGINT) {
     kill_ranks();
+  }
+}
+
+// To the ranks alone: their children may not know the signal, and it would end them.
+void Supervisor::pass_on(int signal) const {
+  for (const auto& rank : ranks_) {
+    if (!rank.outcome.ended) {
+      kill(rank.outcome.pid, signal);
+    }
   }
 }
 
@@ -215,9 +232,10 @@ int Supervisor::milliseconds_to_deadline() const {
 Verdict Supervisor::verdict() const {
   std::vector<RankOutcome> outcomes;
   for (const auto& rank : ranks_) {
-    outcomes.push_back(rank.outcome);
-    if (!options_.run_dir.empty() && !rank.outcome.record && failed_by_itself(rank.outcome)) {
-      outcomes.back().record = write_for(rank.outcome, options_.run_dir);
+    RankOutcome& outcome = outcomes.emplace_back(rank.outcome);
+    outcome.last_seen = rank.place.text();
+    if (!options_.run_dir.empty() && !outcome.record && failed_by_itself(outcome)) {
+      outcome.record = write_for(outcome, rank.stack, options_.run_dir);
     }
   }
   return judge(outcomes, stop_signal_);

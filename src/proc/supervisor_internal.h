@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/proc/descriptor_internal.h"
+#include "src/proc/shared_place_internal.h"
 #include "src/proc/stop_signals_internal.h"
 #include "src/proc/verdict_internal.h"
 
@@ -16,12 +17,14 @@ namespace muster::detail {
 
 /// A child of the launcher, and what it has said so far.
 struct RankProcess {
-  RankProcess(int rank, pid_t pid, Descriptor errors);
+  RankProcess(int rank, pid_t pid, Descriptor errors, SharedPlace place);
 
   RankOutcome outcome{};
   Descriptor ended{};      ///< readable once the process has ended
   Descriptor errors;       ///< the launcher's end of MUSTER_ERROR_FD
   std::string received{};  ///< from it
+  std::string stack{};     ///< of its crash, as it said
+  SharedPlace place;
 
   /// Reads what has come; a whole record goes into `outcome`.
   void read_errors();
@@ -52,6 +55,7 @@ class Supervisor {
   void wait();
   void note_rank(const RankProcess& rank);
   void note_stop(int signal);
+  void pass_on(int signal) const;
   void advance();
   void stop_ranks(double grace_s);
   void kill_ranks();

@@ -55,7 +55,27 @@ std::string root_block(const RankOutcome& root) {
     add("", root.record->message);
     add("during ", root.record->phase);
     add("at ", root.record->source);
+  }
+  if (!root.record || root.record->phase.empty()) {
+    add("last seen during ", root.last_seen);
+  }
+  if (root.record) {
     add("error file ", root.record->error_file);
+  }
+  return text;
+}
+
+// Those that the others lost did not say anything, as a rank does that has lost a peer itself.
+bool is_silent(const RankOutcome& outcome) {
+  return !outcome.record && outcome.told_to_stop && ended_by_launcher(outcome);
+}
+
+std::string hung_block(const RankOutcome& hung) {
+  std::string text = format(
+      "rank {} (pid {}) hung: the others waited for it in vain, and the launcher ended it\n",
+      hung.rank, hung.pid);
+  if (!hung.last_seen.empty()) {
+    text += format("  last seen during {}\n", shown(hung.last_seen));
   }
   return text;
 }
@@ -101,6 +121,25 @@ const RankOutcome* find_root(std::span<const RankOutcome> outcomes, bool stoppin
   return root;
 }
 
+// The ranks that the others waited for are the cause of what those report.
+Verdict judge_hang(std::span<const RankOutcome> outcomes, const RankOutcome& first) {
+  Verdict verdict{.exit_code = peer_lost};
+  for (const auto& outcome : outcomes) {
+    if (is_silent(outcome)) {
+      verdict.text += hung_block(outcome);
+    }
+  }
+  if (first.record) {
+    verdict.text += format("rank {}: {}\n", first.rank, first_line(first.record->message));
+  }
+  for (const auto& outcome : outcomes) {
+    if (&outcome != &first && (!is_silent(outcome) || !outcome.ended)) {
+      verdict.text += other_line(outcome, nullptr);
+    }
+  }
+  return verdict;
+}
+
 }  // namespace
 
 bool is_stop_code(int code) {
@@ -112,9 +151,22 @@ std::string signal_name(int signal) {
   return name != nullptr ? std::string{"SIG"} + name : format("signal {}", signal);
 }
 
+bool left_early(const RankOutcome& outcome) {
+  return outcome.ended && outcome.signal == 0 && outcome.exit_code == 0 && outcome.begun &&
+         !outcome.finished && !outcome.told_to_stop && !outcome.record;
+}
+
+bool stopped_by_itself(const RankOutcome& outcome) {
+  return outcome.ended && !outcome.record && !outcome.told_to_stop && outcome.signal == 0 &&
+         outcome.begun && is_stop_code(outcome.exit_code);
+}
+
 int code_of(const RankOutcome& outcome) {
   if (outcome.record && ended_by_launcher(outcome)) {
     return outcome.record->code;
+  }
+  if (left_early(outcome)) {
+    return static_cast<int>(ErrorKind::mismatch);
   }
   return outcome.signal != 0 ? 128 + outcome.signal : outcome.exit_code;
 }
@@ -122,6 +174,9 @@ int code_of(const RankOutcome& outcome) {
 std::string how_it_ended(const RankOutcome& outcome) {
   if (outcome.record && ended_by_launcher(outcome)) {
     return format("failed with code {}", outcome.record->code);
+  }
+  if (left_early(outcome)) {
+    return "exited with 0 before the run ended";
   }
   return outcome.signal != 0 ? "killed by " + signal_name(outcome.signal)
                              : format("exited with code {}", outcome.exit_code);
@@ -134,13 +189,22 @@ bool failed_by_itself(const RankOutcome& outcome) {
   if (ended_by_launcher(outcome)) {
     return false;
   }
-  const bool stopped_as_told = outcome.told_to_stop && is_stop_code(outcome.exit_code);
-  return outcome.signal != 0 || (outcome.exit_code != 0 && !stopped_as_told);
+  const bool stopped = is_stop_code(outcome.exit_code) && (outcome.told_to_stop || outcome.begun);
+  return outcome.signal != 0 || left_early(outcome) || (outcome.exit_code != 0 && !stopped);
 }
 
 Verdict judge(std::span<const RankOutcome> outcomes, int stop_signal) {
+  for (const auto& outcome : outcomes) {
+    if (stop_signal == 0 && stopped_by_itself(outcome)) {
+      stop_signal = outcome.exit_code - 128;
+    }
+  }
   const RankOutcome* root = find_root(outcomes, stop_signal != 0);
   Verdict verdict;
+  if (root != nullptr && code_of(*root) == peer_lost &&
+      std::any_of(outcomes.begin(), outcomes.end(), is_silent)) {
+    return judge_hang(outcomes, *root);
+  }
   if (root != nullptr) {
     verdict = {.exit_code = code_of(*root), .text = root_block(*root)};
   } else if (stop_signal != 0) {

@@ -22,9 +22,12 @@ struct RankOutcome {
   bool told_to_stop = false;  ///< the launcher sent SIGTERM before
   bool killed = false;        ///< the launcher sent SIGKILL before
   std::optional<FailureRecord> record{};
+  bool begun = false;          ///< it said that it had begun its work
+  bool finished = false;       ///< and that it had done it
+  std::string last_seen{};     ///< where it was: "fit, epoch 1, step 5, batch 10"; may be ""
 };
 
-/// Whether the rank failed, other than by what the launcher did to it.
+/// Whether the rank failed, other than by what the launcher did to it; a stop by a signal is none.
 bool failed_by_itself(const RankOutcome& outcome);
 
 /// The exit code that stands for the rank's end: 128 + n for signal n.
@@ -32,6 +35,12 @@ int code_of(const RankOutcome& outcome);
 
 /// "exited with code 3", "killed by SIGKILL"
 std::string how_it_ended(const RankOutcome& outcome);
+
+/// Whether it ended with 0 while the others still counted on it.
+bool left_early(const RankOutcome& outcome);
+
+/// Whether it stopped, well, by a signal that it got itself.
+bool stopped_by_itself(const RankOutcome& outcome);
 
 /// A code by which a rank says that it stopped because a signal asked for it.
 bool is_stop_code(int code);

@@ -6,10 +6,13 @@
 
 #include <muster/base/format.h>
 #include <muster/metrics/metric.h>
+#include <muster/proc/rank_report.h>
+#include <muster/proc/signals.h>
 
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
+#include <csignal>
 #include <ranges>
 #include <span>
 
@@ -26,6 +29,12 @@ const BatchLimit& limit_of(Stage stage, const TrainerOptions& options) {
 std::string limit_name(Stage stage) {
   return stage == Stage::validate ? "limit_val_batches"
                                   : format("limit_{}_batches", to_string(stage));
+}
+
+/// The signal that tells this rank to stop; 0: none.
+int told_to_stop() {
+  const int signal = stop_signal();
+  return signal == SIGUSR1 ? 0 : signal;
 }
 
 std::span<const std::shared_ptr<Callback>> callbacks_of(const Loop& loop) {
@@ -69,6 +78,7 @@ void run_loader(Pass& pass, Loop& loop, StepState& state, Progress& progress) {
   while (pass.next()) {
     const int64_t batch = pass.batch_idx();
     state.enter_batch(progress.loader, batch, pass.indices());
+    report_place({.what = to_string(pass.stage()), .epoch = loop.epoch, .batch = batch});
     seed_for(loop.options.seed, pass.stage(), progress.loader, batch);
     {
       const AutocastGuard autocast{loop.options.precision, state.device};
@@ -82,6 +92,9 @@ void run_loader(Pass& pass, Loop& loop, StepState& state, Progress& progress) {
     }
     loop.phase.part = Phase::Part::load;
     loop.phase.batch = batch + world_size;
+    if (told_to_stop()) {
+      return;
+    }
   }
 }
 
@@ -136,7 +149,9 @@ EpochResult evaluate(Pass& pass, Loop& loop) {
     progress.loader = loader;
     progress.batches = shown_batches(pass, loop, loader);
     progress.done = 0;
-    run_loader(pass, loop, state, progress);
+    if (!told_to_stop()) {
+      run_loader(pass, loop, state, progress);
+    }
   }
 
   state.enter_hooks(false);
@@ -149,7 +164,7 @@ EpochResult evaluate(Pass& pass, Loop& loop) {
 
   loop.phase.part = Phase::Part::sync;
   loop.spool.drain(ledger);
-  EpochResult result = sync_epoch(loop.group, ledger, pass.metrics());
+  EpochResult result = sync_epoch(loop.group, ledger, pass.metrics(), told_to_stop());
   result.report.stage = to_string(stage);
   result.report.epoch = loop.epoch;
   result.report.step = loop.global_step;

@@ -23,6 +23,9 @@ struct EpochResult {
   std::vector<ImageRecord> images{};
   std::vector<Table> tables{};
   std::vector<LoggedText> texts{};
+  /// A signal has stopped it on some rank, so that this is not all of it; 0: none. Equal on every
+  /// rank.
+  int stop_signal = 0;
 };
 
 /// What a loop works with.
@@ -46,7 +49,8 @@ struct Loop {
 std::optional<at::ScalarType> batch_dtype(Precision precision);
 
 /// One epoch of validate, test or predict, ending with its one sync. Leaves torch's generator as it
-/// was. A sanity check calls no callbacks.
+/// was. A sanity check calls no callbacks. A rank that is told to stop by a signal (other than
+/// SIGUSR1) leaves its other batches out.
 EpochResult evaluate(Pass& pass, Loop& loop);
 
 /// Tells the callbacks that the epoch which `evaluate` ran has ended with `report`.

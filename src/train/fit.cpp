@@ -133,7 +133,7 @@ void Fit::begin(const std::string& ckpt_path) {
     }
   }
   Position& at = training_->position;
-  at.validation_due = false;
+  at.validation_due = at.validation_due && told_to_stop_;
   if (at.epoch_ended) {
     at = {.epoch = at.epoch + 1, .global_step = at.global_step};
   }
@@ -237,6 +237,7 @@ void Fit::begin_epoch() {
 }
 
 void Fit::take_step() {
+  training_->poll_saves();
   if (deadline_ && Clock::now() >= *deadline_) {
     training_->stop("max_time is over");
   }
@@ -268,6 +269,13 @@ void Fit::validate() {
   Loop loop = evaluation();
   EpochResult result = evaluate(*validation_, loop);
   of_training.restore();
+  if (result.stop_signal != 0) {  // a training that goes on begins with this validation
+    training.position.validation_due = true;
+    training.stop(format("SIG{} came", sigabbrev_np(result.stop_signal)));
+    stopped_ = told_to_stop_ = true;
+    context_.phase.stage = Stage::fit;
+    return;
+  }
   training.update(result.report);
   muster::end_epoch(*validation_, loop, result.report);
   if (context_.writer != nullptr) {
@@ -308,10 +316,12 @@ void Fit::agree_on_stop() {
 FitResult Fit::end() {
   const Position& at = training_->position;
   context_.group.begin_section("fit", at.epoch);
+  training_->ddp().broadcast_buffers();  // what follows must not depend on the rank
   hook(false, &ModuleBase::on_train_end);
   for (const auto& callback : std::ranges::reverse_view(context_.callbacks)) {
     callback->on_end(steps_.progress(*training_));
   }
+  training_->wait_for_saves();
   hook(false, &ModuleBase::on_fit_end);
   hook(false, &ModuleBase::teardown);
   log_.finish(*training_);

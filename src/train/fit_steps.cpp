@@ -4,6 +4,7 @@
 #include "seed_internal.h"
 
 #include <muster/base/check.h>
+#include <muster/proc/rank_report.h>
 #include <muster/train/gradient_clip.h>
 #include <muster/value/tensor.h>
 
@@ -136,6 +137,10 @@ AgreedFlags FitSteps::step(TrainingState& training, bool wants_save) {
   const Plan plan = this->plan(at);
   training.logging_step = state_.logging_step = is_logging_step(at, plan);
   context_.phase.step = at.global_step;
+  report_place({.what = "fit",
+                .epoch = at.epoch,
+                .step = at.global_step,
+                .batch = at.batches_done + context_.group.rank()});
   if (std::exchange(left_loader_, plan.uneven)) {
     context_.group.begin_section("fit", at.epoch);
   }

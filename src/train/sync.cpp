@@ -73,7 +73,8 @@ bool merge_metric(Metric& metric, const std::vector<Value>& ranks, size_t place)
 }  // namespace
 
 EpochResult sync_epoch(Group& group, const Ledger& mine,
-                       const std::vector<std::pair<std::string, Metric*>>& metrics) {
+                       const std::vector<std::pair<std::string, Metric*>>& metrics,
+                       int stop_signal) {
   Value::List states;
   for (const auto& [name, metric] : metrics) {
     states.emplace_back(metric->state());
@@ -84,7 +85,8 @@ EpochResult sync_epoch(Group& group, const Ledger& mine,
     all = mine;
     ranks.emplace_back(Value::List{"", std::move(states)});
   } else {
-    const std::string payload = to_bytes(Value::List{mine.state(), std::move(states)});
+    const std::string payload =
+        to_bytes(Value::List{mine.state(), std::move(states), int64_t{stop_signal}});
     for (const auto& contribution : group.all_gather(payload)) {
       ranks.push_back(from_bytes(contribution.bytes));
       const size_t found = ranks.back().as_list().at(1).as_list().size();
@@ -92,9 +94,11 @@ EpochResult sync_epoch(Group& group, const Ledger& mine,
             "rank {} has {} registered metrics and rank {} has {}; register the same on every rank",
             group.rank(), metrics.size(), contribution.rank, found);
       all.merge(ranks.back().as_list().at(0).as_string());
+      stop_signal = std::max(stop_signal, static_cast<int>(ranks.back().as_list().at(2).as_int()));
     }
   }
   EpochResult result;
+  result.stop_signal = stop_signal;
   result.report.samples = all.samples();
   for (auto& [name, value] : all.values()) {
     add_value(result.report.metrics, name, value);

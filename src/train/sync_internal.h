@@ -13,8 +13,10 @@ namespace muster {
 class Metric;
 
 /// The one sync of an epoch: gathers every rank's ledger and metric states in one collective and
-/// merges them on every rank, in rank order.
+/// merges them on every rank, in rank order. `stop_signal` travels along: the result has the
+/// greatest.
 EpochResult sync_epoch(Group& group, const Ledger& mine,
-                       const std::vector<std::pair<std::string, Metric*>>& metrics);
+                       const std::vector<std::pair<std::string, Metric*>>& metrics,
+                       int stop_signal = 0);
 
 }  // namespace muster

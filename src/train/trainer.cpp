@@ -234,6 +234,10 @@ Report Trainer::evaluate(Pass& pass, const std::string& given,
               .global_step = state.moment.global_step,
               .ckpt_path = ckpt_path};
     EpochResult result = muster::evaluate(pass, loop);
+    state.stop_signal = result.stop_signal;
+    if (result.stop_signal != 0) {  // part of the data is no result
+      return std::move(result.report);
+    }
     end_epoch(pass, loop, result.report);
     state.phase.part = Phase::Part::publish;
     if (state.writer) {

@@ -121,7 +121,8 @@ TrainingState::TrainingState(ModuleBase& module, FitContext& context)
            parameters_,
            buffers_,
            {.find_unused_parameters =
-                context.options.strategy == Strategy::ddp_find_unused_parameters_true}} {
+                context.options.strategy == Strategy::ddp_find_unused_parameters_true}},
+      saver_{context.options.async_checkpointing} {
   if (context.options.precision == Precision::f16_mixed) {
     scaler_.emplace();
   }
@@ -283,19 +284,27 @@ void TrainingState::save(const SaveRequest& request) {
   for (const auto& callback : context_.callbacks) {
     callback->on_save(model);
   }
-  const fs::path folder = fs::path{context_.options.run_dir} / "checkpoints";
-  const fs::path target = folder / (request.name + ".ckpt");
-  write_checkpoint(target, {.global_step = position.global_step,
+  if (context_.options.async_checkpointing) {  // the training goes on and changes them
+    for (auto& [name, tensor] : model) {
+      tensor = tensor.detach().to(at::kCPU, tensor.scalar_type(), false, true);
+    }
+  }
+  CheckpointContent content{.global_step = position.global_step,
                             .epoch = last_epoch,
                             .model = std::move(model),
-                            .files = {{state_file, value_file_bytes(state(log))}}});
-  point_to_checkpoint(folder / "last.ckpt", target);
-  if (request.best) {
-    point_to_checkpoint(folder / "best.ckpt", target);
-  }
-  for (const auto& name : request.remove) {
-    remove_checkpoint(folder / (name + ".ckpt"));
-  }
+                            .files = {{state_file, value_file_bytes(state(log))}}};
+  saver_.save([content = std::move(content), request,
+               folder = fs::path{context_.options.run_dir} / "checkpoints"] {
+    const fs::path target = folder / (request.name + ".ckpt");
+    write_checkpoint(target, content);
+    point_to_checkpoint(folder / "last.ckpt", target);
+    if (request.best) {
+      point_to_checkpoint(folder / "best.ckpt", target);
+    }
+    for (const auto& name : request.remove) {  // only now that another one is whole
+      remove_checkpoint(folder / (name + ".ckpt"));
+    }
+  });
 }
 
 void TrainingState::check_goes_on(const Value& saved, const std::string& path) const {

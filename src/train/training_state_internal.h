@@ -1,5 +1,6 @@
 #pragma once
 
+#include "checkpoint_saver_internal.h"
 #include "fit_internal.h"
 
 #include <muster/train/callback.h>
@@ -47,6 +48,10 @@ class TrainingState final : public Training {
   void log(std::string_view name, double value) override;
   void stop(std::string_view reason) override;
   void save(const SaveRequest& request) override;
+
+  /// Throws the error of a checkpoint that was written beside the training, if there is one yet.
+  void poll_saves() { saver_.poll(); }
+  void wait_for_saves() { saver_.wait(); }
 
   /// The optimizer's parameters.
   [[nodiscard]] const std::vector<at::Tensor>& optimized() const { return optimized_; }
@@ -117,6 +122,7 @@ class TrainingState final : public Training {
   };
   std::vector<Latest> latest_{};
   std::vector<std::pair<std::string, double>> logged_{};
+  CheckpointSaver saver_;
 };
 
 }  // namespace muster

@@ -28,7 +28,9 @@ class CheckpointFolder : public testing::Test {
             .epoch = 3,
             .model = {{"fc.weight", at::arange(step, step + 6, at::kFloat).view({2, 3})},
                       {"bn.num_batches_tracked", at::full({}, step, at::kLong)}},
-            .files = {{"optimizer.safetensors", std::string{"\0\xff binary", 9}},
+            .files = {{"optimizer.safetensors",
+                       safetensors_bytes({{"exp_avg", at::arange(6, at::kDouble)}})},
+                      {"binary", std::string{"\0\xff binary", 9}},
                       {"state.json", "{}"},
                       {"empty", ""}}};
   }
@@ -71,7 +73,7 @@ TEST_F(CheckpointFolder, ReadsBackWhatWasWritten) {
   EXPECT_EQ(names_in(checkpoints_), std::set<std::string>{"epoch=3.ckpt"});
   EXPECT_EQ(names_in(folder_),
             (std::set<std::string>{"model.safetensors", "manifest.json", "optimizer.safetensors",
-                                   "state.json", "empty"}));
+                                   "binary", "tensors.sha256", "state.json", "empty"}));
 }
 
 TEST_F(CheckpointFolder, ServesAsWeights) {
@@ -130,6 +132,23 @@ TEST_F(CheckpointFolder, NamesAFileWithAFlippedBit) {
       write_file_atomically(folder_ / name, flipped, Durability::process);
       expect_damaged(name);
     }
+    write_file_atomically(folder_ / name, bytes, Durability::process);
+  }
+  expect_is(read_checkpoint(folder_), content());
+}
+
+TEST_F(CheckpointFolder, NamesTheTensorWithAFlippedBit) {
+  write_checkpoint(folder_, content());
+  for (const auto& [name, tensor] :
+       {std::pair{"model.safetensors", "fc.weight"}, {"optimizer.safetensors", "exp_avg"}}) {
+    auto bytes = read_file(folder_ / name);
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);  // the larger elements come first
+    write_file_atomically(folder_ / name, bytes, Durability::process);
+    expect_damaged(name);
+    const auto error = test::error_of([&] { read_checkpoint(folder_); });
+    EXPECT_TRUE(test::contains(error.what(), std::string{"tensor '"} + tensor + "'"))
+        << error.what();
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
     write_file_atomically(folder_ / name, bytes, Durability::process);
   }
   expect_is(read_checkpoint(folder_), content());

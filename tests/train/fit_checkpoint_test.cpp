@@ -12,6 +12,7 @@
 #include <ATen/ops/full.h>
 
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 namespace muster::test {
@@ -166,6 +167,47 @@ TEST_F(CheckpointTest, TheRestOfAnEpochHasTheSameBatchesOnAnotherNumberOfRanks) 
       EXPECT_EQ(seen, (std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
     }
   }
+}
+
+TEST_F(CheckpointTest, ACheckpointThatIsWrittenBesideTheTrainingHasTheValuesOfItsMoment) {
+  for (const bool beside : {false, true}) {
+    Plan p = checkpointed(beside ? "beside" : "at_once");
+    p.options.async_checkpointing = beside;
+    p.add_callbacks = [](Trainer& trainer) {
+      trainer.add_callback(
+          std::make_shared<ModelCheckpoint>(ModelCheckpointOptions{.every_n_train_steps = 1}));
+      trainer.add_callback(std::make_shared<EMA>(EMAOptions{.decay = 0.5}));
+    };
+    parameters_after(p);
+  }
+  int64_t compared = 0;
+  for (const auto& entry : fs::directory_iterator{folder() / "at_once" / "checkpoints"}) {
+    const auto name = entry.path().filename();
+    const auto at_once = read_checkpoint(entry.path());
+    const auto beside = read_checkpoint(folder() / "beside" / "checkpoints" / name);
+    EXPECT_EQ(safetensors_bytes(at_once.model), safetensors_bytes(beside.model)) << name;
+    ++compared;
+  }
+  EXPECT_EQ(compared, 22 + 2);  // the links too
+}
+
+TEST_F(CheckpointTest, ACheckpointThatCannotBeWrittenBesideTheTrainingEndsIt) {
+  Plan p = checkpointed("full");
+  p.options.async_checkpointing = true;
+  p.options.max_epochs = 50;
+  p.add_callbacks = [](Trainer& trainer) {
+    trainer.add_callback(
+        std::make_shared<ModelCheckpoint>(ModelCheckpointOptions{.every_n_train_steps = 5}));
+  };
+  p.set = [&](Regression& module, Recorder& recorder) {
+    set_adam(module, recorder);
+    recorder.then = [&](const std::string& event, const Progress& at) {
+      if (event != "fit.before_step" || at.global_step != 12) return;
+      fs::remove_all(folder() / "full" / "checkpoints");
+      std::ofstream{folder() / "full" / "checkpoints"} << "a file where the folder was";
+    };
+  };
+  expect_error(ErrorKind::output, {"checkpoints"}, [&] { fit(p, [](const Run&) {}); });
 }
 
 /// Logs in every way that a training can.

@@ -296,6 +296,25 @@ TEST_F(FitTest, ALossThatIsNoNumberOrNeedsNoParameterIsAnErrorThatSaysSo) {
   expect_error(ErrorKind::usage, {"detach"}, [&] { fit(p, [](const Run&) {}); });
 }
 
+TEST_F(FitTest, AParameterThatALossLeavesOutIsNamedOnSeveralRanksUnlessTheStrategyAllowsIt) {
+  const auto unused = [&](int ranks, Strategy strategy) {
+    Plan p = plan("unused", ranks);
+    p.options.strategy = strategy;
+    p.set = [](Regression& module, Recorder&) {
+      module.register_parameter("rare", at::full({2}, 1.0, at::kDouble));
+    };
+    return p;
+  };
+  const auto finds = Strategy::ddp_find_unused_parameters_true;
+  const at::Tensor alone = parameters_after(unused(1, Strategy::ddp));
+  EXPECT_TRUE(parameters_after(unused(1, finds)).equal(alone));
+  const at::Tensor together = parameters_after(unused(2, finds));
+  EXPECT_TRUE(together.slice(0, -2).equal(at::full({2}, 1.0, at::kDouble)));
+  expect_error(ErrorKind::user,
+               {"on rank 0 'rare'", "on rank 1 'rare'", "ddp_find_unused_parameters_true"},
+               [&] { fit(unused(2, Strategy::ddp), [](const Run&) {}); });
+}
+
 TEST_F(FitTest, RanksWithDataOfDifferentSizesAreAnErrorBeforeTheFirstStep) {
   expect_error(ErrorKind::mismatch, {"rank 0", "rank 1", "5", "6"}, [&] {
     run_threads(2, [&](Group& group) {

@@ -354,6 +354,12 @@ TEST_F(SyncBatchNormTest, IsTorchsToTheBitOnOneRankAndWhereItIsFrozen) {
   EXPECT_TRUE(our_frozen[1].averages.equal(frozen[1].averages));
 }
 
+TEST_F(SyncBatchNormTest, BuffersOfOtherLayersEndAsRankZerosOnAllRanks) {
+  const auto ends = fit<OfTorch>({.ranks = 2, .train = in_order(22, 2)});
+  EXPECT_FALSE(ends[1].averages.equal(ends[0].averages));
+  EXPECT_TRUE(ends[1].left.equal(ends[0].averages));
+}
+
 TEST_F(SyncBatchNormTest, RanksThatRunOtherLayersAreAMismatchAndNoHang) {
   using Loss = std::function<at::Tensor(OfMuster&, const OfMuster::Batch&, Step&)>;
   const auto x = [](const OfMuster::Batch& batch) { return batch.stack(&Point::x); };

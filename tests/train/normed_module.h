@@ -82,7 +82,8 @@ class SyncBatchNormTest : public RunTest {
   };
   struct End {
     at::Tensor parameters{};
-    at::Tensor averages{};
+    at::Tensor averages{};  ///< at the last epoch's end
+    at::Tensor left{};      ///< the same when all is over
     double val_loss = 0.0;
   };
 
@@ -103,6 +104,7 @@ class SyncBatchNormTest : public RunTest {
       const auto loaders = validated > 0 ? LoaderList<Point>{val} : LoaderList<Point>{};
       const Report report = trainer.fit(net, plan.train, loaders);
       ends[static_cast<size_t>(group.rank())] = {Net::flat(net.parameters()), net.averages,
+                                                 Net::flat(net.buffers()),
                                                  report.get("val/loss").value_or(0.0)};
       group.finish();
     });

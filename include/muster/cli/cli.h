@@ -50,9 +50,9 @@ class Cli {
   /// Runs the command: fits, from the checkpoint or the weights of --ckpt_path where it is given;
   /// or loads those weights, then validates, tests or predicts with the loader of the stage. Prints
   /// the metrics on rank 0.
-  /// A training that a signal ended (SIGTERM, SIGINT, SIGHUP) has saved a checkpoint, and ends the
-  /// program with 128 + the signal's number. What goes wrong in it ends the process as by `fail`,
-  /// before the module and its data are destroyed.
+  /// A training that a signal ended (SIGTERM, SIGINT, SIGHUP) has saved a checkpoint; it, or an
+  /// evaluation, ends the program with 128 + the signal's number. What goes wrong in it ends the
+  /// process as by `fail`, before the module and its data are destroyed.
   template <typename S, typename O>
   void run(Module<S, O>& module, const DataModule<S>& data) {
     resolve_without_options();
@@ -63,7 +63,6 @@ class Cli {
         const LoaderList<S> val =
             data.val_dataloader ? LoaderList<S>{*data.val_dataloader} : LoaderList<S>{};
         print(trainer().fit(module, wanted(data.train_dataloader), val, from));
-        end_if_stopped();
       } else if (command() == "validate") {
         print(trainer().validate(module, wanted(data.val_dataloader), from));
       } else if (command() == "test") {
@@ -71,6 +70,7 @@ class Cli {
       } else {
         trainer().predict(module, wanted(data.predict_dataloader), ReturnPredictions::none, from);
       }
+      end_if_stopped();
     } catch (const EarlyExit&) {
       throw;
     } catch (...) {
@@ -96,7 +96,7 @@ class Cli {
   /// For a program that has not called `options`.
   void resolve_without_options();
   void print(const Report& report);
-  /// Ends the program, well, with the exit code of the signal that has ended its training.
+  /// Ends the program, well, with the exit code of the signal that has ended its stage.
   void end_if_stopped();
 
   struct State;

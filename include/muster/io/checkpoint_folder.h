@@ -10,8 +10,9 @@
 
 namespace muster {
 
-/// What a checkpoint folder holds: `model.safetensors`, other files, and `manifest.json` that names
-/// each with size and SHA-256.
+/// What a checkpoint folder holds: `model.safetensors`, other files, `tensors.sha256` with the
+/// SHA-256 of each tensor in the safetensors files, and `manifest.json` that names each file with
+/// size and SHA-256.
 struct CheckpointContent {
   int64_t global_step = 0;  ///< from 0
   int64_t epoch = 0;        ///< from 0
@@ -35,7 +36,7 @@ void write_checkpoint(const std::filesystem::path& folder, const CheckpointConte
 
 /// Reads and verifies one; files that its manifest does not name are passed over. `folder` may be a
 /// link. Error of kind `usage` when there is none, `data` that names the file when one is missing,
-/// of another size or digest.
+/// of another size or digest, and the tensor where one is damaged.
 CheckpointContent read_checkpoint(const std::filesystem::path& folder);
 
 /// Its model alone, verified the same way.

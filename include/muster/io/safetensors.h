@@ -40,6 +40,10 @@ SafeTensors parse_safetensors(std::string_view bytes, std::string_view name);
 /// `__metadata__`, or a tensor of a type that the format lacks.
 std::string safetensors_bytes(const NamedTensors& tensors, const NamedTexts& metadata = {});
 
+/// Of the bytes of such a file: the SHA-256 of each tensor's bytes, in the order of the file.
+/// Errors as `parse_safetensors`.
+NamedTexts safetensors_digests(std::string_view bytes, std::string_view name);
+
 /// Writes such a file whole or not at all (see `write_file_atomically`).
 void save_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                       const NamedTexts& metadata = {});

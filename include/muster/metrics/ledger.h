@@ -74,7 +74,7 @@ class Ledger {
 
   [[nodiscard]] int64_t samples() const { return samples_; }
 
-  /// Everything as bytes. A mean takes about 50 bytes and its name, however many samples went in.
+  /// Everything as bytes. A mean takes about 70 bytes and its name, however many samples went in.
   [[nodiscard]] std::string state() const;
   /// Adds the ledger of another rank (or this rank's own, to an empty one). A row that two ranks
   /// gave alike is one; Error of kind `usage` when they differ.

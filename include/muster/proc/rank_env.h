@@ -19,11 +19,15 @@ struct RankEnv {
   bool launched = false;      ///< by Muster's own launcher
 };
 
-/// The environment of Muster's launcher or of torchrun; nothing when there is no RANK, WORLD_SIZE
-/// or LOCAL_RANK, that is, for a process on its own. Without LOCAL_RANK and LOCAL_WORLD_SIZE all
-/// ranks are taken to be on one host. Error of kind `usage` that names the variables when they
-/// contradict each other or are no numbers, `rendezvous` when the socket of MUSTER_STORE_FD is not
-/// open any more.
+/// The environment of Muster's launcher or of torchrun (RANK, WORLD_SIZE, ...), else that of Open
+/// MPI, MPICH (PMI_RANK, ...) or a SLURM step (SLURM_PROCID, ...) of two processes or more; nothing
+/// for a process on its own. Where RANK and WORLD_SIZE were not set by such a launcher within mpirun
+/// or srun, they must agree with theirs.
+///
+/// Without LOCAL_RANK and LOCAL_WORLD_SIZE all ranks are taken to be on one host. mpirun and srun
+/// need no MASTER_PORT: it follows from the job's id; nor MASTER_ADDR on one host, or in SLURM.
+/// Error of kind `usage` that names the variables when they contradict each other or are no
+/// numbers, `rendezvous` when the socket of MUSTER_STORE_FD is not open any more.
 std::optional<RankEnv> rank_env();
 
 }  // namespace muster

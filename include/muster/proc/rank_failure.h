@@ -29,7 +29,8 @@ RankFailure describe_failure(const std::exception_ptr& error);
 [[noreturn]] void fail_rank(const RankFailure& failure);
 
 /// Makes std::terminate, on whichever thread, report its exception as fail_rank does, then abort
-/// (SIGABRT).
+/// (SIGABRT), and crashes (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT) show the stack of their thread
+/// before they end the process: in the error file, or on stderr without Muster's launcher.
 void install_terminate_handler();
 
 /// Ties this process to the launcher, if Muster's launcher started it (else does nothing): it is

@@ -162,6 +162,9 @@ struct TrainerOptions {
   int64_t log_every_n_steps = 50;
   /// Checkpoints of a training; without a ModelCheckpoint of one's own, at the end of each epoch.
   bool enable_checkpointing = true;
+  /// Writes checkpoints beside the training, as the values were at the call; an error shows at the
+  /// next step, the next checkpoint or the end.
+  bool async_checkpointing = false;
   /// Progress on stderr: a bar on a terminal, lines elsewhere.
   bool enable_progress_bar = true;
   /// A table of the module's parts on stderr before training.
@@ -193,6 +196,7 @@ struct TrainerOptions {
       Field{"project", &TrainerOptions::project},
       Field{"log_every_n_steps", &TrainerOptions::log_every_n_steps},
       Field{"enable_checkpointing", &TrainerOptions::enable_checkpointing},
+      Field{"async_checkpointing", &TrainerOptions::async_checkpointing},
       Field{"enable_progress_bar", &TrainerOptions::enable_progress_bar},
       Field{"enable_model_summary", &TrainerOptions::enable_model_summary},
       Field{"timeout", &TrainerOptions::timeout});

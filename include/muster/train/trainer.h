@@ -137,8 +137,9 @@ class Trainer {
   /// The options as resolved: run_dir is never empty.
   [[nodiscard]] const TrainerOptions& options() const;
   [[nodiscard]] Group& group();
-  /// The signal that ended the last `fit`, the same on every rank; 0: none. Signals are heeded
-  /// after install_stop_signals (proc/signals.h), which `muster::run` calls before a training.
+  /// The signal that ended the last stage, the same on every rank; 0: none. An evaluation that was
+  /// ended has no results: nothing of it is written, and its report is of part of the data. Signals
+  /// are heeded after install_stop_signals (proc/signals.h), which `muster::run` calls.
   [[nodiscard]] int stop_signal() const;
   /// Where the stage stands that is running, or that an exception has ended: "validate, epoch 0,
   /// loader 0, batch 3"; "" between stages.
