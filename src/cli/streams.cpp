@@ -1,0 +1,67 @@
+#include "streams_internal.h"
+
+#include <muster/base/check.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <system_error>
+
+namespace muster {
+
+namespace {
+
+/// What a pipe takes at once.
+constexpr size_t whole_line = 4096;
+
+void keep_open() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) == -1 && errno == EBADF) {
+      static_cast<void>(open("/dev/null", O_RDWR));  // takes the lowest number, which is `stream`
+    }
+  }
+}
+
+extern "C" void pass_over(int /*signal*/) {}
+
+/// By a handler, which programs that this one starts do not inherit.
+void outlive_readers() {
+  struct sigaction now {};
+  sigaction(SIGPIPE, nullptr, &now);
+  if (now.sa_handler == SIG_DFL) {
+    struct sigaction action {};
+    action.sa_handler = pass_over;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGPIPE, &action, nullptr);
+  }
+}
+
+}  // namespace
+
+void prepare_streams() {
+  keep_open();
+  outlive_readers();
+}
+
+void write_whole_lines() {
+  for (std::FILE* stream : {stdout, stderr}) {
+    if (isatty(fileno(stream)) == 0) {
+      std::setvbuf(stream, nullptr, _IOLBF, whole_line);
+    }
+  }
+}
+
+void check_streams() {
+  errno = 0;
+  const bool flushed = std::fflush(stdout) == 0;
+  const int error = errno;
+  check(flushed && std::ferror(stdout) == 0, ErrorKind::io,
+        "the standard output did not take all that was printed{}{}; the run itself is complete",
+        error != 0 ? ": " : "", error != 0 ? std::generic_category().message(error) : "");
+}
+
+}  // namespace muster

@@ -1,0 +1,42 @@
+#include <muster/proc/rank_report.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "src/proc/error_pipe_internal.h"
+#include "src/proc/failure_record_internal.h"
+#include "src/proc/shared_place_internal.h"
+
+namespace muster {
+
+namespace {
+
+void tell(std::string_view line) {
+  if (const auto pipe = detail::inherited_error_pipe()) {
+    detail::write_all(*pipe, line);
+  }
+}
+
+}  // namespace
+
+void report_begin() { tell(detail::begin_line); }
+
+void report_end() { tell(detail::end_line); }
+
+void report_place(const RankPlace& place) {
+  static detail::PlaceMemory* const memory = detail::inherited_place();
+  if (memory == nullptr) {
+    return;
+  }
+  std::array<uint64_t, 2> what{};
+  std::memcpy(what.data(), place.what.data(), std::min(place.what.size(), sizeof what - 1));
+  constexpr auto order = std::memory_order_relaxed;
+  memory->epoch.store(place.epoch, order);
+  memory->step.store(place.step, order);
+  memory->batch.store(place.batch, order);
+  memory->what[1].store(what[1], order);
+  memory->what[0].store(what[0], order);
+}
+
+}  // namespace muster
