@@ -413,8 +413,7 @@ TEST_F(Complaints, I41AllRanksWriteIntoOneFolderThatHasNoVersions) {
 }
 
 TEST_F(Complaints, I42ATrainingResumedInsideAnEpochSeesTheDataAndTheChanceOfAnUninterruptedOne) {
-  // By rank: the samples of each batch, a random number, and the weight that the training ends
-  // with.
+  // By rank, the samples of each batch and a random number.
   using Seen = std::map<int, std::vector<std::string>>;
   const auto train = [&](int ranks, const TrainerOptions& options, const std::string& from,
                          Seen& seen) {
@@ -426,7 +425,9 @@ TEST_F(Complaints, I42ATrainingResumedInsideAnEpochSeesTheDataAndTheChanceOfAnUn
       module.in_training = [&](const Batch& batch, Step& step) {
         std::string text = std::to_string(step.epoch()) + ":";
         for (const int64_t index : batch.indices()) text += " " + std::to_string(index);
-        mine.push_back(text + " " + std::to_string(at::rand({1}).item<double>()));
+        // Ranks that are threads share torch's generator; tests/dist has dropout on processes.
+        if (ranks == 1) text += " " + std::to_string(at::rand({1}).item<double>());
+        mine.push_back(text);
       };
       runner.fit(module, numbers(13, {.batch_size = 2, .shuffle = true}), nullptr, from);
       const std::lock_guard lock{mutex};
@@ -453,7 +454,7 @@ TEST_F(Complaints, I42ATrainingResumedInsideAnEpochSeesTheDataAndTheChanceOfAnUn
 
 TEST_F(Complaints, I43NeitherTheSanityCheckNorTrainingLeaksIntoAValidation) {
   for (int ranks = 1; ranks <= 4; ++ranks) {
-    TrainerOptions mixed = training("mixed");
+    TrainerOptions mixed = training("mixed", 2);
     mixed.num_sanity_val_steps = -1;
     mixed.val_check_interval = 0.5;
     on_ranks(ranks, mixed, [&](Runner& runner) {
@@ -477,10 +478,11 @@ TEST_F(Complaints, I43NeitherTheSanityCheckNorTrainingLeaksIntoAValidation) {
       runner.add_callback(reports);
       const auto val = numbers(5, {.batch_size = 2});
       EXPECT_EQ(runner.fit(module, numbers(12), &val).get("val"), 5.0);
-      ASSERT_EQ(reports->sums.size(), 3U);
-      EXPECT_EQ(reports->sums[0], std::pair(Stage::validate, std::optional{500.0}));
-      EXPECT_EQ(reports->sums[1], std::pair(Stage::validate, std::optional{500.0}));
-      EXPECT_EQ(reports->sums[2], std::pair(Stage::fit, std::optional{12.0}));
+      using Sums = decltype(Reports::sums);
+      const Sums of_epoch{{Stage::validate, 500.0}, {Stage::validate, 500.0}, {Stage::fit, 12.0}};
+      Sums expected = of_epoch;
+      expected.insert(expected.end(), of_epoch.begin(), of_epoch.end());
+      EXPECT_EQ(reports->sums, expected);
     });
   }
 }
