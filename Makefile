@@ -50,6 +50,7 @@ bench:
 	@cmake --build build/release --target muster_benches
 	@for bench in build/release/bin/*_bench; do [ ! -x "$$bench" ] || "$$bench"; done
 	@bench/fit.py build/release/bin
+	@bench/sync.py build/release/bin
 	@[ ! -x .venv-peers/bin/python ] || .venv-peers/bin/python bench/peers/matting.py build/release/bin
 
 lint:

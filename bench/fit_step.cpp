@@ -14,6 +14,7 @@
 // its report, the first batches.
 
 #include "fit_step_work.h"
+#include "gloo_operations.h"
 
 #include <muster/base/json_writer.h>
 #include <muster/proc/launch.h>
@@ -23,7 +24,6 @@
 #include <muster/train/trainer.h>
 
 #include <ATen/ops/randn.h>
-#include <ATen/record_function.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
@@ -31,12 +31,12 @@
 #include <valgrind/callgrind.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -230,20 +230,6 @@ void count_instructions(const std::string& run_dir) {
   print(json.begin_object().key("steps").value(block_steps).end_object());
 }
 
-/// Operations of Gloo that this process has started, of all its process groups: torch announces
-/// each to its profilers, which are called without a context.
-std::atomic<int64_t>& gloo_operations() {
-  static std::atomic<int64_t> operations{0};
-  return operations;
-}
-
-std::unique_ptr<at::ObserverContext> count_gloo(const at::RecordFunction& function) {
-  if (std::string_view{function.name()}.starts_with("gloo:")) {
-    ++gloo_operations();
-  }
-  return nullptr;
-}
-
 /// Time and Gloo operations of single steps.
 struct Steps {
   std::vector<double> us{};
@@ -254,36 +240,26 @@ struct Steps {
 /// Notes what each step takes: in the first block operations, in the others time.
 class StepMeter {
  public:
-  StepMeter() {
-    handle_ = at::addGlobalCallback(
-        at::RecordFunctionCallback{count_gloo}.scopes({at::RecordScope::USER_SCOPE}));
-  }
-
   void begin() {
-    counted_ = gloo_operations();
+    counted_ = GlooOperations::total();
     row_ = false;
     watch_.lap();
   }
   /// `row`: what the next step takes is that of a row as well.
   void step(Steps& steps, bool row) {
-    if (counts_) {
-      const auto operations = static_cast<double>(gloo_operations() - counted_);
-      counted_ = gloo_operations();
+    if (counter_) {
+      const auto operations = static_cast<double>(GlooOperations::total() - counted_);
+      counted_ = GlooOperations::total();
       (std::exchange(row_, row) ? steps.operations_with_row : steps.operations)
           .push_back(operations);
     } else {
       steps.us.push_back(watch_.lap());
     }
   }
-  void stop_counting() {
-    if (std::exchange(counts_, false)) {
-      at::removeCallback(handle_);
-    }
-  }
+  void stop_counting() { counter_.reset(); }
 
  private:
-  at::CallbackHandle handle_{};
-  bool counts_ = true;
+  std::optional<GlooOperations> counter_{std::in_place};
   bool row_ = false;
   int64_t counted_ = 0;
   Stopwatch watch_{};
