@@ -1,6 +1,6 @@
 // Trains a small network, perhaps with the trouble that --model.trouble names. Each rank writes
-// what it ended with to DIR/rank-K.safetensors, where --model.out DIR is given: its parameters, and
-// the steps at which the optimizer went on.
+// what it ended with to DIR/rank-K.safetensors, where --model.out DIR is given: its parameters,
+// its buffers, and the steps at which the optimizer went on.
 
 #include <muster/io/safetensors.h>
 #include <muster/muster.h>
@@ -35,17 +35,19 @@ struct Sample {
   at::Tensor y;  // [1]
 };
 
-enum class Trouble { none, not_finite, exception, unused, gather };
+enum class Trouble { none, not_finite, exception, unused, gather, other_layers };
 constexpr auto enum_names(Trouble /*unused*/) {
-  return std::array{std::pair{"none", Trouble::none}, std::pair{"not_finite", Trouble::not_finite},
-                    std::pair{"exception", Trouble::exception},
-                    std::pair{"unused", Trouble::unused}, std::pair{"gather", Trouble::gather}};
+  return std::array{
+      std::pair{"none", Trouble::none},           std::pair{"not_finite", Trouble::not_finite},
+      std::pair{"exception", Trouble::exception}, std::pair{"unused", Trouble::unused},
+      std::pair{"gather", Trouble::gather},       std::pair{"other_layers", Trouble::other_layers}};
 }
 
 struct ModelOptions {
   double dropout = 0.3;
-  bool batch_norm = false;  // BatchNorm in place of LayerNorm
-  bool adam = false;        // with schedules; else SGD with momentum
+  bool batch_norm = false;       // BatchNorm in place of LayerNorm
+  bool sync_batch_norm = false;  // SyncBatchNorm beside LayerNorm
+  bool adam = false;             // with schedules; else SGD with momentum
   Trouble trouble =
       Trouble::none;  // what goes wrong, in batch `at` of epoch 1 (gather: everywhere)
   int64_t at = 7;
@@ -72,6 +74,9 @@ class Net : public muster::Module<Sample> {
       mean_ = register_buffer("running_mean", at::zeros({16}));
       var_ = register_buffer("running_var", at::ones({16}));
     }
+    if (options_.sync_batch_norm) {
+      norm_ = register_module("norm", muster::SyncBatchNorm{16});
+    }
   }
 
   void on_train_batch_start(const Batch& batch, muster::Step& step) override {
@@ -84,6 +89,7 @@ class Net : public muster::Module<Sample> {
       throw std::runtime_error{"the model does not like this batch"};
     }
     gather_in_batch(batch, step);
+    skips_norm_ = now && options_.trouble == Trouble::other_layers;
     at::Tensor loss = at::mse_loss(forward(batch), batch.stack(&Sample::y));
     if (now && options_.trouble == Trouble::not_finite) {
       loss = loss * NAN;
@@ -127,6 +133,9 @@ class Net : public muster::Module<Sample> {
     for (const auto& item : named_parameters()) {
       tensors.emplace_back(item.key(), item.value().detach());
     }
+    for (const auto& item : named_buffers()) {
+      tensors.emplace_back(item.key(), item.value());
+    }
     muster::save_safetensors(muster::format("{}/rank-{}.safetensors", options_.out, rank), tensors,
                              {{"steps", steps_}, {"gathers", std::to_string(gathers_ > 0)}});
   }
@@ -134,6 +143,9 @@ class Net : public muster::Module<Sample> {
  private:
   at::Tensor forward(const Batch& batch) {
     at::Tensor hidden = at::linear(batch.stack(&Sample::x), a_weight_, a_bias_);
+    if (options_.sync_batch_norm && !skips_norm_) {
+      hidden = norm_(hidden);
+    }
     hidden = options_.batch_norm ? at::batch_norm(hidden, scale_, shift_, mean_, var_,
                                                   is_training(), 0.1, 1e-5, false)
                                  : at::layer_norm(hidden, {16}, scale_, shift_);
@@ -166,6 +178,8 @@ class Net : public muster::Module<Sample> {
   int64_t batches_;
   at::Tensor a_weight_, a_bias_, scale_, shift_, b_weight_, b_bias_;
   at::Tensor rare_{}, mean_{}, var_{};
+  muster::SyncBatchNorm norm_{nullptr};
+  bool skips_norm_ = false;
   std::string steps_{};
   int64_t gathers_ = 0;
 };

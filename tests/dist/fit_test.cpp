@@ -291,6 +291,37 @@ TEST_F(FitOnProcesses, EveryRankNamesTheParameterThatALossLeavesOut) {
   for (const auto& text : error_files("run", 2)) EXPECT_TRUE(has(text, "on rank 1 'rare_weight'"));
 }
 
+// The last round has a batch less than there are ranks; its running averages count too.
+TEST_F(FitOnProcesses, SyncBatchNormTrainsAsOneProcessDoesWithTheBatchesOfARoundInOne) {
+  const Arguments options = joined(float64, {"--model.sync_batch_norm", "true", "--model.dropout",
+                                             "0", "--trainer.max_epochs", "2"});
+  for (const auto& [ranks, samples] : {std::pair{2, 22}, {3, 21}}) {
+    for (const auto* accumulate : {"1", "2"}) {
+      const auto end = [&, samples = samples](const std::string& run, int processes, int batch) {
+        return end_of_fit(run + std::to_string(ranks) + accumulate, processes,
+                          joined(options, {"--data.samples", std::to_string(samples),
+                                           "--data.batch_size", std::to_string(batch),
+                                           "--trainer.accumulate_grad_batches", accumulate}));
+      };
+      const auto one = end("one", 1, 2 * ranks);
+      EXPECT_LT(difference(one, end("several", ranks, 2)), 1e-12);
+      EXPECT_EQ(one.tensors.size(), 11U);
+    }
+  }
+}
+
+TEST_F(FitOnProcesses, ARankThatLeavesOutASyncBatchNormIsAMismatchAndNoHang) {
+  // Batch 7 is in an even round, batch 10 is one of two in the last round of 3.
+  for (const auto& [ranks, batch] : {std::pair{2, 7}, {3, 10}}) {
+    const Outcome outcome =
+        fit(std::to_string(ranks), ranks,
+            {"--model.sync_batch_norm", "true", "--model.trouble", "other_layers", "--model.at",
+             std::to_string(batch), "--data.samples", "22"});
+    expect_failure(outcome, 70, "the ranks disagree on the next collective");
+    EXPECT_TRUE(has(outcome.err, "src/train/sync_batch_norm"));
+  }
+}
+
 TEST_F(FitOnProcesses, HooksMayGatherInEveryRound) {
   for (const int ranks : {2, 3}) {
     for (const auto* accumulate : {"1", "2"}) {
