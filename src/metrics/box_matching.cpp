@@ -169,6 +169,7 @@ std::vector<ClassMatches> match_boxes(std::span<const Box> detected, std::span<c
     classes[box.label].truth.push_back(&box);
   }
   std::vector<ClassMatches> matches;
+  matches.reserve(classes.size());
   for (auto& [label, boxes] : classes) {
     matches.push_back(match_class(label, boxes));
   }

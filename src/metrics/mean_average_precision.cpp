@@ -217,8 +217,8 @@ void MeanAveragePrecision::update(int64_t index, const DetectedBoxes& preds,
   add(index, writer.take());
 }
 
-void MeanAveragePrecision::add(int64_t index, std::string matches) {
-  check(pictures_.try_emplace(index, std::move(matches)).second,
+void MeanAveragePrecision::add(int64_t index, std::string_view matches) {
+  check(pictures_.try_emplace(index, matches).second,
         "picture {} was added before; update once a picture, with its global index", index);
 }
 

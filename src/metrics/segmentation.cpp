@@ -151,7 +151,7 @@ void SegmentationMetric::reset() {
   total_.assign(static_cast<size_t>(options_.num_classes), {});
 }
 
-MeanIoU::MeanIoU(SegmentationOptions options)
+MeanIoU::MeanIoU(const SegmentationOptions& options)
     : SegmentationMetric{options, options.per_class ? Gives::both : Gives::mean} {}
 
 SegmentationMetric::Scores MeanIoU::scores_of(const std::vector<RegionCounts>& regions) const {
@@ -163,7 +163,7 @@ SegmentationMetric::Scores MeanIoU::scores_of(const std::vector<RegionCounts>& r
   return scores;
 }
 
-DiceScore::DiceScore(SegmentationOptions options)
+DiceScore::DiceScore(const SegmentationOptions& options)
     : SegmentationMetric{options, options.average == Average::none ? Gives::classes : Gives::mean} {
 }
 

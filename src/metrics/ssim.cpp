@@ -51,7 +51,7 @@ std::vector<double> ssim_window(const StructuralSimilarityIndexMeasureOptions& o
     const auto side = static_cast<size_t>(options.kernel_size);
     return std::vector<double>(side, 1.0 / static_cast<double>(side));
   }
-  const auto half = static_cast<int64_t>(3.5 * options.sigma + 0.5);
+  const auto half = int64_t{std::llround(3.5 * options.sigma)};
   std::vector<double> window;
   double sum = 0.0;
   for (int64_t i = -half; i <= half; ++i) {

@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <fstream>
+#include <optional>
 #include <set>
 
 namespace muster {

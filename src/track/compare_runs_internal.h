@@ -2,7 +2,6 @@
 
 #include <muster/track/compare_runs.h>
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,23 +13,24 @@ namespace muster::track {
 class FirstDifference {
  public:
   void add(std::string what, std::string first, std::string second) {
-    if (found_) {
-      ++found_->more;
+    if (any()) {
+      ++found_.front().more;
     } else {
-      found_ = RunDifference{std::move(what), std::move(first), std::move(second)};
+      found_.push_back({std::move(what), std::move(first), std::move(second)});
     }
   }
 
-  [[nodiscard]] bool any() const { return found_.has_value(); }
+  [[nodiscard]] bool any() const { return !found_.empty(); }
 
   void take_into(std::vector<RunDifference>& differences) {
-    if (found_) {
-      differences.push_back(*std::exchange(found_, std::nullopt));
+    for (auto& difference : std::exchange(found_, {})) {
+      differences.push_back(std::move(difference));
     }
   }
 
  private:
-  std::optional<RunDifference> found_;
+  /// At most one; GCC 12 takes an optional's strings for uninitialised ones under sanitizers.
+  std::vector<RunDifference> found_{};
 };
 
 /// What stands for a thing that a folder has, and for one that it lacks.

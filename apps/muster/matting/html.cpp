@@ -62,7 +62,7 @@ std::string mean_row(std::string_view label, const Means& means) {
 }
 
 std::string means_part(const MattingReport& report) {
-  std::string out = "<section><h2>Means</h2><div class=\"scroll\"><table class=\"matrix\">" +
+  std::string out = R"(<section><h2>Means</h2><div class="scroll"><table class="matrix">)" +
                     heads(report.has_trimaps, "data set", "images") + "<tbody>\n";
   if (report.datasets.size() > 1) {
     for (const auto& [name, means] : report.datasets) {
@@ -144,7 +144,7 @@ std::string images_part(const MattingReport& report, const std::vector<size_t>& 
     out += format("<p class=\"note\">The {} worst of {}; the JSON and CSV files have all.</p>",
                   most_rows, order.size());
   }
-  out += "<div class=\"scroll tall\"><table class=\"matrix\">" +
+  out += R"(<div class="scroll tall"><table class="matrix">)" +
          heads(report.has_trimaps, "image", "pixels") + "<tbody>\n";
   for (size_t i = 0; i < std::min(order.size(), most_rows); ++i) {
     const auto& named = report.rows[order[i]];

@@ -73,7 +73,7 @@ class MeanAveragePrecision : public Metric {
   void reset() override { pictures_.clear(); }
 
  private:
-  void add(int64_t index, std::string matches);
+  void add(int64_t index, std::string_view matches);
 
   MeanAveragePrecisionOptions options_;
   std::map<int64_t, std::string> pictures_;  // packed matches

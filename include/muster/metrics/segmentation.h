@@ -90,7 +90,7 @@ class SegmentationMetric : public Metric {
 /// TorchMetrics' MulticlassJaccardIndex.
 class MeanIoU : public SegmentationMetric {
  public:
-  explicit MeanIoU(SegmentationOptions options);
+  explicit MeanIoU(const SegmentationOptions& options);
 
  protected:
   [[nodiscard]] Scores scores_of(const std::vector<RegionCounts>& regions) const override;
@@ -102,7 +102,7 @@ class MeanIoU : public SegmentationMetric {
 /// predicted but without true pixels scores 0.
 class DiceScore : public SegmentationMetric {
  public:
-  explicit DiceScore(SegmentationOptions options);
+  explicit DiceScore(const SegmentationOptions& options);
 
  protected:
   [[nodiscard]] Scores scores_of(const std::vector<RegionCounts>& regions) const override;
