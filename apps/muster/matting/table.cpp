@@ -46,7 +46,7 @@ class Table {
     }
     std::string out;
     for (const auto& [label, cells] : lines_) {
-      out += "  " + label + std::string(width - columns_of(label), ' ') + cells + "\n";
+      out.append("  ").append(label).append(width - columns_of(label), ' ').append(cells) += '\n';
     }
     return out;
   }
@@ -80,7 +80,7 @@ std::string worst_text(const MattingReport& report) {
   for (size_t i = 0; i < std::min(order.size(), most_worst); ++i) {
     const auto& [dataset, name, row] = report.rows[order[i]];
     const auto region = report.has_trimaps ? row.unknown : std::optional{row.all};
-    table.add(dataset.empty() ? name : dataset + "/" + name,
+    table.add(dataset.empty() ? name : format("{}/{}", dataset, name),
               value_cells(region ? region->values : std::nullopt));
   }
   return table.text();

@@ -116,6 +116,7 @@ WorkResult compute_images(const std::vector<MattingSample>& samples,
   if (!indices.empty()) {
     ThreadPool pool{options.threads};
     std::vector<std::future<void>> running;
+    running.reserve(static_cast<size_t>(options.threads));
     for (int i = 0; i < options.threads; ++i) {
       running.push_back(pool.submit([&work] { work.run(); }));
     }
