@@ -46,6 +46,7 @@ std::vector<fs::path> newest_first(const fs::path& folder) {
   }
   std::ranges::sort(found, std::greater{});
   std::vector<fs::path> folders;
+  folders.reserve(found.size());
   for (auto& [step, path] : found) folders.push_back(std::move(path));
   return folders;
 }
@@ -104,7 +105,7 @@ std::string choose_checkpoint(Group& group, const std::string& run_dir,
       failure ? (failure->kind() == ErrorKind::data ? "d" : "u") + std::string{failure->what()}
               : "=" + chosen,
       0);
-  if (failure) throw *failure;
+  if (failure) throw Error{failure->kind(), failure->what(), failure->where()};
   if (told[0] == '=') return told.substr(1);
   throw Error{told[0] == 'd' ? ErrorKind::data : ErrorKind::usage, told.substr(1)};
 }
