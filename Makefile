@@ -5,14 +5,17 @@ FUZZ_TARGET ?= *
 CMAKE_QUIET = --log-level=WARNING
 export CMAKE_BUILD_PARALLEL_LEVEL = $(JOBS)
 CTEST = ctest --output-on-failure --no-label-summary -j2
+# Slow rows of docs/faults.md are for `make faults`.
+FAST = -LE faults-slow
 .SHELLFLAGS = -euo pipefail -c
 SHELL = bash
 
-.PHONY: help demo test build bench lint asan tsan fuzz clean setup-build
+.PHONY: help demo test faults build bench lint asan tsan fuzz clean setup-build
 
 help:
 	@echo "make demo   install what is missing, build, train and use a matting network on two processes (runs/demo)"
 	@echo "make test   install what the tests need, build and run every test"
+	@echo "make faults every row of docs/faults.md, the slow ones too"
 	@echo "make build  build/release/bin: muster and the examples"
 	@echo "make bench  build and run the benchmarks"
 	@echo "make lint   clang-format and clang-tidy"
@@ -41,8 +44,14 @@ test:
 	@echo "== all of it"
 	@cmake $(CMAKE_QUIET) --preset release -DMUSTER_TESTS=ON >/dev/null
 	@cmake --build build/release
-	@cd build/release && status=0 && { $(CTEST) | tee ctest.out || status=$$?; } && \
+	@cd build/release && status=0 && { $(CTEST) $(FAST) | tee ctest.out || status=$$?; } && \
 	  { grep '% tests passed' ctest.out || true; } && exit $$status
+
+faults:
+	@scripts/setup.sh test
+	@cmake $(CMAKE_QUIET) --preset release -DMUSTER_TESTS=ON >/dev/null
+	@cmake --build build/release --target test_faults
+	@cd build/release && $(CTEST) -L faults
 
 bench:
 	@scripts/setup.sh bench
@@ -62,7 +71,7 @@ asan tsan:
 	@scripts/setup.sh test
 	@cmake $(CMAKE_QUIET) --preset $@ >/dev/null
 	@cmake --build build/$@
-	@cd build/$@ && $(CTEST) $(if $(filter tsan,$@),-LE 'dist|oracle')
+	@cd build/$@ && $(CTEST) $(if $(filter tsan,$@),-LE 'dist|oracle|faults',$(FAST))
 
 # Targets keep small files in memory where there is a place for it: the library's fsync would be most of their time.
 fuzz:

@@ -28,6 +28,13 @@ ErrorKind output_kind(int error) {
   return device ? ErrorKind::io : ErrorKind::output;
 }
 
+[[noreturn]] void fail_full(const fs::path& path, int error, size_t needed) {
+  std::error_code unknown;
+  const auto space = fs::space(path.has_parent_path() ? path.parent_path() : ".", unknown);
+  fail(ErrorKind::io, "cannot write {}: {}; it needs {} bytes more, and {} are free", path.native(),
+       std::generic_category().message(error), needed, unknown ? 0 : space.available);
+}
+
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_{fd} {}
@@ -110,6 +117,9 @@ class PartFile {
   void append(std::string_view bytes) {
     while (!bytes.empty()) {
       const ssize_t written = write(file_.get(), bytes.data(), bytes.size());
+      if (written < 0 && (errno == ENOSPC || errno == EDQUOT)) {
+        fail_full(target_, errno, bytes.size());
+      }
       if (written < 0 && errno != EINTR) {
         fail_with(ErrorKind::io, "write", target_, errno);
       }

@@ -49,10 +49,8 @@ std::optional<ClusterEnv> of_mpi(const Names& names) {
   if (!rank || !size) {
     return std::nullopt;
   }
-  ClusterEnv env{.rank_variable = names.rank,
-                 .size_variable = names.size,
-                 .rank = *rank,
-                 .world_size = *size};
+  ClusterEnv env{
+      .rank_variable = names.rank, .size_variable = names.size, .rank = *rank, .world_size = *size};
   env.local_rank = number(names.local_rank, 0).value_or(*rank);
   env.local_world_size = number(names.local_size, 1).value_or(*size);
   const char* id = name_of({"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PMI_JOBID"});
@@ -60,8 +58,8 @@ std::optional<ClusterEnv> of_mpi(const Names& names) {
     env.master_addr = "127.0.0.1";
   }
   // On one host all have been started by the same process.
-  env.job = id != nullptr ? format("mpi/{}", env_text(id).value_or(""))
-                          : format("mpi/{}", getppid());
+  env.job =
+      id != nullptr ? format("mpi/{}", env_text(id).value_or("")) : format("mpi/{}", getppid());
   return env;
 }
 
@@ -82,8 +80,8 @@ std::optional<ClusterEnv> of_slurm() {
   const char* tasks = name_of({"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"});
   env.local_world_size = env.world_size;
   if (tasks != nullptr && env.world_size > 1) {
-    env.local_world_size = tasks_on_node(env_text(tasks).value_or(""),
-                                         number("SLURM_NODEID", 0).value_or(0), tasks);
+    env.local_world_size =
+        tasks_on_node(env_text(tasks).value_or(""), number("SLURM_NODEID", 0).value_or(0), tasks);
   }
   const char* nodes = name_of({"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"});
   if (env.local_world_size == env.world_size) {

@@ -35,10 +35,11 @@ int take_count(std::string_view& text) {
 
 std::string first_host(std::string_view list, std::string_view variable) {
   const auto check_list = [&](bool right) {
-    check(right,
-          "{}='{}' is no list of nodes as SLURM writes them, such as node[03-05,7]; set MASTER_ADDR "
-          "to the host of rank 0",
-          variable, list.substr(0, 100));
+    check(
+        right,
+        "{}='{}' is no list of nodes as SLURM writes them, such as node[03-05,7]; set MASTER_ADDR "
+        "to the host of rank 0",
+        variable, list.substr(0, 100));
   };
   std::string host;
   for (size_t at = 0; at < list.size() && list[at] != ','; ++at) {

@@ -16,6 +16,8 @@
 #include <sstream>
 #include <system_error>
 
+#include "src/proc/port_holder_internal.h"
+
 namespace muster::detail {
 
 namespace {
@@ -97,8 +99,12 @@ Descriptor listen_on_loopback(int port) {
       listener && setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
       bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
       listen(listener.get(), SOMAXCONN) == 0;
-  check(ok, ErrorKind::rendezvous, "cannot listen on 127.0.0.1 port {}: {}", port,
-        error_text(errno));
+  if (!ok) {
+    const std::string reason = error_text(errno);
+    const std::string holder = port != 0 ? port_holder(port) : "";
+    fail(ErrorKind::rendezvous, "cannot listen on 127.0.0.1 port {}: {}{}", port, reason,
+         holder.empty() ? "" : "; it is " + holder + "'s");
+  }
   return listener;
 }
 

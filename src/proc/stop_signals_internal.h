@@ -6,9 +6,9 @@
 
 namespace muster::detail {
 
-/// While it lives, SIGINT, SIGTERM, SIGHUP and SIGUSR1 wait to be read instead of ending the process (those
-/// that are ignored stay ignored), SIGPIPE is harmless and children can be waited for. One at a
-/// time.
+/// While it lives, SIGINT, SIGTERM, SIGHUP and SIGUSR1 wait to be read instead of ending the
+/// process (those that are ignored stay ignored), SIGPIPE is harmless and children can be waited
+/// for. One at a time.
 class StopSignals {
  public:
   StopSignals();

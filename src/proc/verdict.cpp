@@ -71,9 +71,9 @@ bool is_silent(const RankOutcome& outcome) {
 }
 
 std::string hung_block(const RankOutcome& hung) {
-  std::string text = format(
-      "rank {} (pid {}) hung: the others waited for it in vain, and the launcher ended it\n",
-      hung.rank, hung.pid);
+  std::string text =
+      format("rank {} (pid {}) hung: the others waited for it in vain, and the launcher ended it\n",
+             hung.rank, hung.pid);
   if (!hung.last_seen.empty()) {
     text += format("  last seen during {}\n", shown(hung.last_seen));
   }
@@ -153,7 +153,7 @@ std::string signal_name(int signal) {
 
 bool left_early(const RankOutcome& outcome) {
   return outcome.ended && outcome.signal == 0 && outcome.exit_code == 0 && outcome.begun &&
-         !outcome.finished && !outcome.told_to_stop && !outcome.record;
+         !outcome.finished && !outcome.told_to_stop;
 }
 
 bool stopped_by_itself(const RankOutcome& outcome) {

@@ -22,9 +22,9 @@ struct RankOutcome {
   bool told_to_stop = false;  ///< the launcher sent SIGTERM before
   bool killed = false;        ///< the launcher sent SIGKILL before
   std::optional<FailureRecord> record{};
-  bool begun = false;          ///< it said that it had begun its work
-  bool finished = false;       ///< and that it had done it
-  std::string last_seen{};     ///< where it was: "fit, epoch 1, step 5, batch 10"; may be ""
+  bool begun = false;       ///< it said that it had begun its work
+  bool finished = false;    ///< and that it had done it
+  std::string last_seen{};  ///< where it was: "fit, epoch 1, step 5, batch 10"; may be ""
 };
 
 /// Whether the rank failed, other than by what the launcher did to it; a stop by a signal is none.

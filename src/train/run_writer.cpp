@@ -86,6 +86,15 @@ void remove_ours(const fs::path& folder, const Ours& ours) {
   }
 }
 
+/// What will be wanted after hours is tried at the start.
+void try_to_write(const fs::path& folder) {
+  const fs::path probe = folder / ".probe";
+  write_file_atomically(probe, "", Durability::process);
+  std::error_code ignored;
+  fs::remove(probe, ignored);
+  fs::remove(folder, ignored);  // Only when it is empty.
+}
+
 }  // namespace
 
 RunWriter::RunWriter(const TrainerOptions& options)
@@ -118,6 +127,9 @@ void RunWriter::begin_stage(Stage stage, int world_size) {
     write_file_atomically(run_dir_ / "config.yaml", config_yaml_);
   }
   write_file_atomically(run_dir_ / "environment.json", environment_json(world_size));
+  if (stage == Stage::fit && options_.enable_checkpointing) {
+    try_to_write(run_dir_ / "checkpoints");
+  }
   open_loggers();
   training_ = {.report = {.stage = stage == Stage::fit ? "fit" : ""}};
 }

@@ -93,16 +93,17 @@ TEST(Launch, PassesAListeningSocketOnLoopbackToRankZeroOnly) {
 }
 
 TEST(Launch, LeavesRanksOnlyTheDescriptorsThatAreTheirs) {
-  // Beside what any child of this process gets: the pipe to the launcher, and rank 0's socket.
+  // Beside what any child of this process gets: the pipe to the launcher, the memory that it
+  // shares with the launcher, and rank 0's socket.
   const std::string count = "set -- /proc/$$/fd/*; echo $#";
   std::FILE* child = popen(count.c_str(), "r");
   int usual = 0;
   ASSERT_EQ(std::fscanf(child, "%d", &usual), 1);
   pclose(child);
   const auto job = run_shell("echo $RANK; " + count, {.ranks = 1});
-  EXPECT_EQ(job.out, "0\n" + std::to_string(usual + 2) + "\n");
+  EXPECT_EQ(job.out, "0\n" + std::to_string(usual + 3) + "\n");
   const auto jobs = run_shell("[ $RANK = 0 ] && exit; " + count, {.ranks = 3});
-  const auto others = std::to_string(usual + 1);
+  const auto others = std::to_string(usual + 2);
   EXPECT_EQ(sorted_lines(jobs.out), (Lines{others, others}));
 }
 
@@ -191,7 +192,7 @@ TEST(Launch, RefusesATakenPortByName) {
   const auto job = run_job({rank_program(), "launch-on-own-port"}, {.ranks = 1});
   EXPECT_EQ(job.exit_code, 69);
   EXPECT_TRUE(
-      matches(job.err, ".*cannot listen on 127.0.0.1 port [0-9]+: Address already in use\n.*"));
+      matches(job.err, ".*cannot listen on 127.0.0.1 port [0-9]+: Address already in use; it is process [0-9]+ .*\n.*"));
 }
 
 TEST(Launch, RefusesImpossibleOptions) {

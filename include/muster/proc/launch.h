@@ -26,10 +26,10 @@ struct LaunchOptions {
 /// no thread.
 ///
 /// A rank gets RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, MUSTER_JOB
-/// (a random name of the job), MUSTER_LAUNCHED, MUSTER_ERROR_FD (see fail_rank), MUSTER_PLACE_FD (see report_place), rank 0
-/// also MUSTER_STORE_FD: a listening socket on loopback. Each rank is a session of its own; it is killed
-/// when the launcher dies. stdout and stderr are the launcher's; stdin is rank 0's, and empty for
-/// the others.
+/// (a random name of the job), MUSTER_LAUNCHED, MUSTER_ERROR_FD (see fail_rank), MUSTER_PLACE_FD
+/// (see report_place), rank 0 also MUSTER_STORE_FD: a listening socket on loopback. Each rank is a
+/// session of its own; it is killed when the launcher dies. stdout and stderr are the launcher's;
+/// stdin is rank 0's, and empty for the others.
 ///
 /// The first rank to fail ends the job: the others get SIGTERM, then SIGKILL, and stderr gets one
 /// block that names the root cause, whose exit code (128 + n after signal n) is returned. SIGINT,

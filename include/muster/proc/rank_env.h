@@ -21,8 +21,8 @@ struct RankEnv {
 
 /// The environment of Muster's launcher or of torchrun (RANK, WORLD_SIZE, ...), else that of Open
 /// MPI, MPICH (PMI_RANK, ...) or a SLURM step (SLURM_PROCID, ...) of two processes or more; nothing
-/// for a process on its own. Where RANK and WORLD_SIZE were not set by such a launcher within mpirun
-/// or srun, they must agree with theirs.
+/// for a process on its own. Where RANK and WORLD_SIZE were not set by such a launcher within
+/// mpirun or srun, they must agree with theirs.
 ///
 /// Without LOCAL_RANK and LOCAL_WORLD_SIZE all ranks are taken to be on one host. mpirun and srun
 /// need no MASTER_PORT: it follows from the job's id; nor MASTER_ADDR on one host, or in SLURM.

@@ -1,0 +1,130 @@
+// Rows C of docs/faults.md: ranks that disagree, and numbers that are none.
+
+#include "faults/job.h"
+
+#include "support/texts.h"
+
+#include <muster/base/format.h>
+
+#include <algorithm>
+
+namespace muster::test {
+namespace {
+
+int64_t count(const std::vector<std::string>& lines, const std::string& start) {
+  return std::count_if(lines.begin(), lines.end(),
+                       [&](const std::string& line) { return line.starts_with(start); });
+}
+
+/// A collective that the last rank calls differently, at the start and after a validation.
+class Misused {
+ public:
+  static constexpr const char* points[] = {"start", "val_end"};
+};
+
+TEST_F(Faults, C24_AnotherNumberOfElementsIsAMismatchThatNamesBoth) {
+  for (const auto* point : Misused::points) {
+    expect({.fault = format("{}:*:0:count", point), .run = point},
+           {.exit_code = 70, .says = "the ranks disagree(.|\n)*1000(.|\n)*500"});
+  }
+}
+
+TEST_F(Faults, C25_AnotherTypeIsAMismatchThatNamesBoth) {
+  expect({.fault = "start:*:0:dtype"},
+         {.exit_code = 70, .says = "the ranks disagree(.|\n)*float64(.|\n)*int64"});
+}
+
+TEST_F(Faults, C26_AnotherOperationIsAMismatchAtOnce) {
+  expect({.fault = "val_end:*:0:operation"},
+         {.exit_code = 70, .says = "the ranks disagree(.|\n)*all_reduce(.|\n)*broadcast"});
+}
+
+TEST_F(Faults, C27_AnotherReductionOrRootIsAMismatch) {
+  expect({.fault = "start:*:0:reduction", .run = "reduction"},
+         {.exit_code = 70, .says = "the ranks disagree(.|\n)*sum(.|\n)*max"});
+  expect({.fault = "start:*:0:root", .run = "root"},
+         {.exit_code = 70, .says = "the ranks disagree(.|\n)*root 0(.|\n)*root 1"});
+}
+
+TEST_F(Faults, C28_ARankThatCallsOneCollectiveFewerGivesNoNumber) {
+  const Ended ended =
+      expect({.fault = "val_end:*:0:fewer"}, {.exit_code = 70, .says = "the ranks disagree"});
+  EXPECT_EQ(ended.out, "");
+}
+
+TEST_F(Faults, C29_ParametersThatDifferAreNamedBeforeTheFirstStep) {
+  Job job = start({.options = {"--model.other_shape", "true"}});
+  expect(job, {.exit_code = 2, .within_s = 20, .says = "'bias'(.|\n)*\\[1\\](.|\n)*\\[3\\]"});
+  EXPECT_EQ(job.lines(0).size(), 0U);
+}
+
+TEST_F(Faults, C30_ARankWithOtherWeightsStartsFromThoseOfRankZero) {
+  const Scenario scenario{.options = {"--model.other_init", "true", "--trainer.max_epochs", "1"}};
+  expect(scenario, {.exit_code = 0, .within_s = 30});
+  EXPECT_TRUE(last_model() == whole_model({.options = {"--trainer.max_epochs", "1"}}));
+}
+
+TEST_F(Faults, C31_AParameterThatOneRankLeavesOutIsNamed) {
+  expect({.fault = "step:1:*:unused"},
+         {.exit_code = 1,
+          .within_s = 20,
+          .says = "does not depend on these parameters: on rank 1 'bias'"});
+}
+
+TEST_F(Faults, C32_RanksWithABatchFewerStopTogether) {
+  Job job = start({.ranks = 3, .options = {"--data.samples", "22", "--trainer.max_epochs", "1"}});
+  expect(job, {.exit_code = 0, .within_s = 30});
+  EXPECT_EQ(checkpoints(), std::vector<std::string>{"epoch=0-step=4.ckpt"});
+  EXPECT_EQ(count(job.lines(0), "step"), 4);
+  EXPECT_EQ(count(job.lines(2), "step"), 3);
+}
+
+TEST_F(Faults, C33_EvaluationSeesEachSampleOnceAtAnyNumberOfRanks) {
+  for (const auto* samples : {"7", "1"}) {
+    std::vector<std::string> metrics;
+    for (const int ranks : {1, 3}) {
+      Job job = start({.ranks = ranks,
+                       .options = {"--data.val_samples", samples},
+                       .command = "validate",
+                       .run = format("{}-{}", samples, ranks)});
+      const Ended ended = job.finish();
+      EXPECT_EQ(ended.exit_code, 0) << ended.err;
+      const std::string text = ended.out;
+      metrics.push_back(text.substr(0, text.find("val/of_rank")));
+      int64_t seen = 0;
+      for (int rank = 0; rank < ranks; ++rank) {
+        for (const auto& line : job.lines(rank)) {
+          if (line.starts_with("val ")) seen += std::stoll(line.substr(line.rfind(' ')));
+        }
+      }
+      EXPECT_EQ(seen, std::stoll(samples));
+    }
+    EXPECT_TRUE(has(metrics[0], "val/loss"));
+    EXPECT_EQ(metrics[0], metrics[1]);
+  }
+}
+
+TEST_F(Faults, C34_ALossThatIsNaNOnOneRankStopsAllWithItsName) {
+  expect({.ranks = 3, .fault = "step:1:5:nan"},
+         {.exit_code = 1,
+          .says = "the loss of step 5 \\(epoch 1\\) is not finite: nan on rank 1 \\(batch 4, "
+                  "samples [0-9]+, [0-9]+\\)"});
+}
+
+TEST_F(Faults, C34_OrIsSkippedByAllAtTheSameStep) {
+  Job job = start({.fault = "step:1:5:nan",
+                   .options = {"--trainer.non_finite_loss", "skip", "--trainer.max_epochs", "2"}});
+  expect(job, {.exit_code = 0, .within_s = 30});
+  EXPECT_EQ(count(job.lines(0), "step"), count(job.lines(1), "step"));
+}
+
+TEST_F(Faults, C35_AStopByAValueThatDiffersFromRankToRankIsTakenByAll) {
+  Job job = start({.options = {"--model.early_stop", "true", "--trainer.max_epochs", "20",
+                               "--data.samples", "8"}});
+  expect(job, {.exit_code = 0, .within_s = 30, .says = "training stopped after [0-9]+ steps"});
+  EXPECT_EQ(count(job.lines(0), "step"), count(job.lines(1), "step"));
+  EXPECT_LT(count(job.lines(0), "step"), 20);
+}
+
+}  // namespace
+}  // namespace muster::test

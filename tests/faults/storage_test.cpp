@@ -1,0 +1,204 @@
+// Rows E of docs/faults.md: disks and files.
+
+#include "faults/job.h"
+
+#include "support/paths.h"
+#include "support/texts.h"
+
+#include <muster/base/files.h>
+#include <muster/base/format.h>
+#include <muster/io/checkpoint_folder.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace muster::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const Arguments three_epochs{"--trainer.max_epochs", "3"};
+
+Arguments joined(Arguments one, const Arguments& other) {
+  one.insert(one.end(), other.begin(), other.end());
+  return one;
+}
+
+TEST_F(Faults, E46_AKillWithinASaveLeavesACheckpointThatLoads) {
+  const Scenario calm{.options = three_epochs};
+  const std::string whole = whole_model(calm);
+  // Within the first save, the second, and the change of the links.
+  for (const int nth : {5, 31, 44}) {
+    Scenario scenario = calm;
+    scenario.ranks = 2;
+    scenario.run = format("run-{}", nth);
+    scenario.shim = format("any:checkpoints:{}:kill", nth);
+    Job job = start(scenario);
+    const Ended ended = job.finish();
+    EXPECT_EQ(ended.exit_code, 137) << ended.err;
+    const bool has_one = !checkpoints(scenario.run).empty();
+    const fs::path last = run_dir(scenario.run) / "checkpoints/last.ckpt";
+    EXPECT_TRUE(!fs::is_symlink(last) || fs::exists(last));
+    if (has_one && fs::exists(last)) {
+      EXPECT_TRUE(resumed_model(scenario) == whole) << nth;
+    }
+  }
+}
+
+TEST_F(FaultsSlow, E46_AKillAtAnyCallWithinSavesLosesNoCheckpoint) {
+  const Scenario calm{.ranks = 1, .options = three_epochs};
+  const std::string whole = whole_model(calm);
+  for (int nth = 1; nth < 400; ++nth) {
+    Scenario scenario = calm;
+    scenario.run = format("run-{}", nth);
+    scenario.shim = format("any:checkpoints:{}:kill", nth);
+    Job job = start(scenario);
+    const Ended ended = job.finish();
+    if (ended.exit_code == 0) {
+      EXPECT_GT(nth, 50);
+      return;
+    }
+    ASSERT_EQ(ended.exit_code, 137) << ended.err;
+    const fs::path last = run_dir(scenario.run) / "checkpoints/last.ckpt";
+    EXPECT_TRUE(!fs::is_symlink(last) || fs::exists(last));
+    if (fs::exists(last)) {
+      EXPECT_TRUE(resumed_model(scenario) == whole) << nth;
+    }
+    fs::remove_all(run_dir(scenario.run));
+  }
+  FAIL() << "no end of calls";
+}
+
+TEST_F(Faults, E47_AFullDiskIsNamedWithWhatIsNeededAndTheOldCheckpointStays) {
+  const Scenario first{.options = {"--trainer.max_epochs", "1"}};
+  expect(first, {.exit_code = 0, .within_s = 30});
+  expect({.shim = "write:checkpoints:2+:ENOSPC",
+          .options = joined(three_epochs, {"--ckpt_path", "last"})},
+         {.exit_code = 74,
+          .within_s = 30,
+          .says = "cannot write [^\n]*checkpoints/[^\n]*: No space left on device[^\n]* [0-9]+ "
+                  "bytes[^\n]* [0-9]+ "});
+  EXPECT_EQ(checkpoints(), std::vector<std::string>{"epoch=0-step=6.ckpt"});
+  for (const auto& entry : fs::directory_iterator{run_dir() / "checkpoints"}) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with('.')) << entry.path();
+  }
+}
+
+TEST_F(Faults, E47_AFileThatMayNotGrowIsTheSame) {
+  expect({.options = joined(three_epochs, {"--model.large", "true"}),
+          .script = "ulimit -f 1000; exec \"$@\""},
+         {.exit_code = 74,
+          .within_s = 30,
+          .says = "cannot write [^\n]*checkpoints/[^\n]*: File too large"});
+  EXPECT_TRUE(checkpoints().empty());
+}
+
+TEST_F(Faults, E48_APlaceThatCannotBeWrittenIsToldBeforeTheFirstStep) {
+  for (const auto* part : {"/run", "/checkpoints"}) {
+    Job job = start({.shim = format("any:{}:1+:EROFS", part)});
+    expect(job, {.exit_code = 73, .within_s = 20, .says = "Read-only file system"});
+    EXPECT_EQ(job.lines(0).size(), 0U) << part;
+  }
+}
+
+/// Damages a file of the newest checkpoint.
+void flip_a_bit(const fs::path& path, uint64_t at) {
+  std::string bytes = read_file(path);
+  bytes.at(at) = static_cast<char>(bytes.at(at) ^ 16);
+  std::ofstream{path, std::ios::binary} << bytes;
+}
+
+TEST_F(Faults, E50_ADamagedCheckpointIsNamedAndThePreviousOneTaken) {
+  const Scenario scenario{.ranks = 1, .options = three_epochs};
+  const std::string whole = whole_model(scenario);
+  expect({.ranks = 1, .options = {"--trainer.max_epochs", "2"}}, {.exit_code = 0, .within_s = 30});
+  const fs::path newest = run_dir() / "checkpoints/epoch=1-step=24.ckpt";
+  const fs::path model = newest / "model.safetensors";
+  const uint64_t size = fs::file_size(model);
+  for (uint64_t sixteenth = 0; sixteenth < 16; ++sixteenth) {
+    fs::copy_file(model, folder_ / "model");
+    fs::resize_file(model, size * sixteenth / 16);
+    EXPECT_THROW(static_cast<void>(read_checkpoint(newest)), std::exception) << sixteenth;
+    fs::copy_file(folder_ / "model", model, fs::copy_options::overwrite_existing);
+    flip_a_bit(model, size * sixteenth / 16 + 3);
+    EXPECT_THROW(static_cast<void>(read_checkpoint(newest)), std::exception) << sixteenth;
+    fs::copy_file(folder_ / "model", model, fs::copy_options::overwrite_existing);
+    fs::remove(folder_ / "model");
+  }
+  flip_a_bit(model, size - 10);
+  Job named = start({.ranks = 1, .options = joined(three_epochs, {"--ckpt_path", newest})});
+  const Ended ended = named.finish();
+  EXPECT_EQ(ended.exit_code, 65);
+  EXPECT_TRUE(says(ended.err, "model.safetensors is damaged[^\n]*tensor 'b(ias)?'"));
+  Job resumed = start({.ranks = 1, .options = joined(three_epochs, {"--ckpt_path", "last"})});
+  const Ended end = resumed.finish();
+  EXPECT_EQ(end.exit_code, 0);
+  EXPECT_TRUE(says(end.err, "cannot be used[^\n]*going on from [^\n]*epoch=0-step=12.ckpt"));
+  EXPECT_TRUE(last_model() == whole);
+}
+
+TEST_F(Faults, E51_OldCheckpointsGoOnlyWhenTheNewOneIsThere) {
+  const Arguments options = joined(three_epochs, {"--model.checkpoint_every", "4"});
+  // Of two that are kept; the third save fails.
+  expect({.ranks = 1, .shim = "fsync:step=12:1+:EIO", .options = options},
+         {.exit_code = 74, .within_s = 30, .says = "step=12"});
+  EXPECT_EQ(checkpoints().size(), 2U);
+  // Into another folder: those of the first stay.
+  expect({.ranks = 1,
+          .options = joined(options, {"--ckpt_path", run_dir() / "checkpoints/last.ckpt"}),
+          .run = "other"},
+         {.exit_code = 0, .within_s = 30});
+  EXPECT_EQ(checkpoints().size(), 2U);
+  EXPECT_EQ(checkpoints("other").size(), 2U);
+}
+
+TEST_F(Faults, E52_AnAsynchronousSaveThatFailsShowsAtTheNextStepOrAtTheEnd) {
+  expect({.shim = "fsync:checkpoints:1+:EIO", .options = three_epochs},
+         {.exit_code = 74, .within_s = 30, .says = "checkpoints/[^\n]*: Input/output error"});
+  EXPECT_TRUE(checkpoints().empty());
+}
+
+/// The values of the first column, which must be whole lines of as many cells as the header has.
+std::vector<int64_t> steps_of(const fs::path& csv) {
+  std::ifstream file{csv};
+  std::string header;
+  std::getline(file, header);
+  std::vector<int64_t> steps;
+  for (std::string line; std::getline(file, line);) {
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','),
+              std::count(header.begin(), header.end(), ','))
+        << line;
+    steps.push_back(std::stoll(line));
+  }
+  return steps;
+}
+
+Arguments logged(const Arguments& options) {
+  return joined(options, {"--trainer.logger", "true", "--trainer.log_every_n_steps", "1"});
+}
+
+TEST_F(Faults, E53_LogsOfAKilledTrainingAreReadToTheLastRow) {
+  expect({.fault = "step:0:9:kill", .options = logged(three_epochs)},
+         {.exit_code = 137, .says = "killed by SIGKILL"});
+  const auto steps = steps_of(run_dir() / "metrics.csv");
+  ASSERT_FALSE(steps.empty());
+  EXPECT_EQ(steps.back(), 9);
+}
+
+TEST_F(Faults, E54_AResumedTrainingHasEachStepOnceThoughALineWasTorn) {
+  const Scenario scenario{.options = logged(three_epochs)};
+  const std::string whole = whole_model(scenario);
+  const auto expected = read_file(run_dir("whole") / "metrics.csv");
+  Scenario killed = scenario;
+  killed.fault = "step:0:9:kill";
+  expect(killed, {.exit_code = 137, .says = "killed by SIGKILL"});
+  std::ofstream{run_dir() / "metrics.csv", std::ios::app} << "10,1,0.";
+  EXPECT_TRUE(resumed_model(scenario) == whole);
+  EXPECT_EQ(read_file(run_dir() / "metrics.csv"), expected);
+}
+
+}  // namespace
+}  // namespace muster::test
