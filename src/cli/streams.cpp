@@ -27,16 +27,16 @@ void keep_open() {
 
 extern "C" void pass_over(int /*signal*/) {}
 
-/// By a handler, which programs that this one starts do not inherit.
-void outlive_readers() {
+/// Writing fails instead. By a handler, which programs that this one starts do not inherit.
+void outlive(int signal) {
   struct sigaction now {};
-  sigaction(SIGPIPE, nullptr, &now);
+  sigaction(signal, nullptr, &now);
   if (now.sa_handler == SIG_DFL) {
     struct sigaction action {};
     action.sa_handler = pass_over;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
-    sigaction(SIGPIPE, &action, nullptr);
+    sigaction(signal, &action, nullptr);
   }
 }
 
@@ -44,7 +44,8 @@ void outlive_readers() {
 
 void prepare_streams() {
   keep_open();
-  outlive_readers();
+  outlive(SIGPIPE);  // of a stream that nobody reads any more
+  outlive(SIGXFSZ);  // of a file that may not grow
 }
 
 void write_whole_lines() {

@@ -3,8 +3,8 @@
 namespace muster {
 
 /// Before anything is printed: a closed standard stream becomes /dev/null, so that no file that is
-/// opened later takes its number; and a reader that goes away (`| head -1`) ends no training,
-/// writing fails instead.
+/// opened later takes its number; and neither a reader that goes away (`| head -1`) nor a limit of
+/// file sizes ends the process: writing fails instead.
 void prepare_streams();
 
 /// For ranks that share their streams, before anything is printed: each line goes out by one write,

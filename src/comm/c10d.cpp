@@ -19,6 +19,7 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -68,13 +69,17 @@ class Rendezvous {
   [[nodiscard]] bool hosts_store() const { return options_.rank == 0 && !options_.agent_store; }
   static std::string key_of(int rank) { return format("rank/{}", rank); }
 
-  void check_time(const std::string& reason) const {
+  [[nodiscard]] static bool is_told_to_stop() {
     const int signal = stop_signal();
-    const bool told_to_stop = signal != 0 && signal != SIGUSR1;
-    check(!told_to_stop && Clock::now() < deadline_, ErrorKind::rendezvous,
+    return signal != 0 && signal != SIGUSR1;
+  }
+  [[nodiscard]] bool is_over() const { return is_told_to_stop() || Clock::now() >= deadline_; }
+
+  void check_time(const std::string& reason) const {
+    check(!is_over(), ErrorKind::rendezvous,
           "rank {} of {} did not find the others at {} port {} within {} s: {}", options_.rank,
           options_.size, options_.master_addr, options_.master_port, options_.rendezvous_timeout,
-          told_to_stop ? "it was told to stop" : reason);
+          is_told_to_stop() ? "it was told to stop" : reason);
   }
 
   StorePtr open_store() const;
@@ -90,8 +95,7 @@ class Rendezvous {
 };
 
 void Rendezvous::check_job(const StorePtr& store) const {
-  const std::string mine =
-      sha256_hex(format("{} {}", options_.size, options_.key_prefix));
+  const std::string mine = sha256_hex(format("{} {}", options_.size, options_.key_prefix));
   if (hosts_store()) {
     store->set("muster/job", mine);
     return;
@@ -104,20 +108,21 @@ void Rendezvous::check_job(const StorePtr& store) const {
 }
 
 void Rendezvous::wait_for_ranks(const StorePtr& store) const {
-  constexpr auto patience = std::chrono::milliseconds{500};
-  std::vector<std::string> missing;
-  for (int rank = 0; rank < options_.size; ++rank) missing.push_back(key_of(rank));
-  while (!store->check(missing)) {
-    std::string names;
-    for (int rank = 0; rank < options_.size; ++rank) {
-      if (!store->check({key_of(rank)})) names += format("{}{}", names.empty() ? "" : ", ", rank);
+  // Asked again and again: TCPStore's own wait cannot be ended, and writes warnings when it has
+  // been in vain.
+  constexpr auto pause = std::chrono::milliseconds{5};
+  std::vector<std::string> all;
+  for (int rank = 0; rank < options_.size; ++rank) all.push_back(key_of(rank));
+  while (!store->check(all)) {
+    if (is_over()) {
+      std::string missing;
+      for (int rank = 0; rank < options_.size; ++rank) {
+        if (store->check({all[static_cast<size_t>(rank)]})) continue;
+        missing += format("{}{}", missing.empty() ? "" : ", ", rank);
+      }
+      check_time(format("no rank {} has come", missing));
     }
-    check_time(format("no rank {} has come", names));
-    try {
-      store->wait(missing, patience);
-    } catch (const c10::DistStoreError&) {
-      continue;  // not yet
-    }
+    std::this_thread::sleep_for(pause);
   }
 }
 

@@ -7,8 +7,13 @@
 
 #include <muster/base/files.h>
 #include <muster/base/format.h>
+#include <muster/proc/launch.h>
 
+#include <sys/wait.h>
+
+#include <cerrno>
 #include <csignal>
+#include <filesystem>
 
 namespace muster::test {
 namespace {
@@ -109,6 +114,30 @@ TEST_F(Faults, A13_AProgramThatCannotBeStartedIsNamedWithTheReason) {
     expect({.ranks = 3, .shim = format("fork:-:{}:EAGAIN", nth), .run = nth},
            {.exit_code = 73, .within_s = 4, .says = "Resource temporarily unavailable"});
   }
+}
+
+TEST_F(Faults, A14_TwoHundredLaunchesLeaveNothingBehind) {
+  const auto entries = [](const char* folder) {
+    std::error_code gone;
+    int64_t count = 0;
+    for (auto it = std::filesystem::directory_iterator{folder, gone};
+         !gone && it != std::filesystem::directory_iterator{}; it.increment(gone)) {
+      ++count;
+    }
+    return count;
+  };
+  const int64_t shared = entries("/dev/shm");
+  testing::internal::CaptureStderr();
+  const int64_t descriptors = entries("/proc/self/fd");
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(launch({"true"}, {.ranks = 2}), 0);
+    EXPECT_EQ(launch({"sh", "-c", "exit $((RANK * 3))"}, {.ranks = 2}), 3);
+  }
+  EXPECT_EQ(entries("/proc/self/fd"), descriptors);
+  testing::internal::GetCapturedStderr();
+  EXPECT_LE(entries("/dev/shm"), shared + 8);  // Others may use it meanwhile.
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
 }
 
 }  // namespace

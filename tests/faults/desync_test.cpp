@@ -31,7 +31,7 @@ TEST_F(Faults, C24_AnotherNumberOfElementsIsAMismatchThatNamesBoth) {
 
 TEST_F(Faults, C25_AnotherTypeIsAMismatchThatNamesBoth) {
   expect({.fault = "start:*:0:dtype"},
-         {.exit_code = 70, .says = "the ranks disagree(.|\n)*float64(.|\n)*int64"});
+         {.exit_code = 70, .says = "the ranks disagree(.|\n)*4 double(.|\n)*4 int64"});
 }
 
 TEST_F(Faults, C26_AnotherOperationIsAMismatchAtOnce) {
@@ -43,7 +43,7 @@ TEST_F(Faults, C27_AnotherReductionOrRootIsAMismatch) {
   expect({.fault = "start:*:0:reduction", .run = "reduction"},
          {.exit_code = 70, .says = "the ranks disagree(.|\n)*sum(.|\n)*max"});
   expect({.fault = "start:*:0:root", .run = "root"},
-         {.exit_code = 70, .says = "the ranks disagree(.|\n)*root 0(.|\n)*root 1"});
+         {.exit_code = 70, .says = "the ranks disagree(.|\n)*from rank 0(.|\n)*from rank 1"});
 }
 
 TEST_F(Faults, C28_ARankThatCallsOneCollectiveFewerGivesNoNumber) {
@@ -89,8 +89,7 @@ TEST_F(Faults, C33_EvaluationSeesEachSampleOnceAtAnyNumberOfRanks) {
                        .run = format("{}-{}", samples, ranks)});
       const Ended ended = job.finish();
       EXPECT_EQ(ended.exit_code, 0) << ended.err;
-      const std::string text = ended.out;
-      metrics.push_back(text.substr(0, text.find("val/of_rank")));
+      metrics.push_back(ended.out);
       int64_t seen = 0;
       for (int rank = 0; rank < ranks; ++rank) {
         for (const auto& line : job.lines(rank)) {

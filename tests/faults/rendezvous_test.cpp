@@ -15,15 +15,17 @@
 namespace muster::test {
 namespace {
 
-/// Ranks of c10d's own program, each a shell word "RANK SIZE [NAME=VALUE...]", at one port; the
-/// script ends with the code of the last.
-std::string ranks_at(int port, const Arguments& ranks) {
+/// Ranks of c10d's own program, each a shell word "RANK SIZE [NAME=VALUE...]", at one port, one
+/// started `apart_s` after the other; they wait `timeout_s`. The script ends with the code of the
+/// last.
+std::string ranks_at(int port, const Arguments& ranks, int timeout_s = 3, double apart_s = 0.5) {
   std::string script = format(
       "rank() {{ r=$1; n=$2; shift 2; env MASTER_ADDR=127.0.0.1 MASTER_PORT={} RANK=$r "
-      "WORLD_SIZE=$n LOCAL_WORLD_SIZE=$n RENDEZVOUS_TIMEOUT=3 \"$@\" {} listeners >&2; }}\n",
-      port, (bin_dir() / "test_dist_c10d_program").string());
+      "WORLD_SIZE=$n LOCAL_WORLD_SIZE=$n RENDEZVOUS_TIMEOUT={} \"$@\" {} listeners >&2; }}\n",
+      port, timeout_s, (bin_dir() / "test_dist_c10d_program").string());
   for (size_t i = 0; i < ranks.size(); ++i) {
-    script += format("rank {}{}\n", ranks[i], i + 1 < ranks.size() ? " & sleep 0.5" : "");
+    script +=
+        format("rank {}{}\n", ranks[i], i + 1 < ranks.size() ? format(" & sleep {}", apart_s) : "");
   }
   return script + "code=$?; wait; exit $code";
 }
@@ -43,7 +45,7 @@ TEST_F(Faults, B15_AnExplicitPortThatIsTakenIsNamedWithItsHolder) {
 
 TEST_F(Faults, B15_PortsThatTheLauncherChoosesAreNeverTaken) {
   const std::string launch = (bin_dir() / "muster").string() + " launch -n 2 true";
-  expect({.script = format("for i in $(seq 20); do {} & {} & wait -n || exit 9; wait -n || exit 9; "
+  expect({.script = format("for i in $(seq 20); do {} & pid=$!; {} || exit 9; wait $pid || exit 9; "
                            "done",
                            launch, launch)},
          {.exit_code = 0, .within_s = 20});
@@ -68,14 +70,14 @@ TEST_F(Faults, B18_AHostThatRefusesIsNamedWithItsPortAndTheReason) {
 TEST_F(Faults, B20_AStrangerIsRefusedAtOnceAndTheJobRunsOn) {
   const int port = free_port();
   const std::string of_another = "TORCHELASTIC_RUN_ID=another";
-  const Ended ended = expect({.script = ranks_at(port, {"0 2", "1 2 " + of_another, "1 2"})},
-                             {.exit_code = 0, .within_s = 8, .says = "that of another job"});
+  const Ended ended = expect({.script = ranks_at(port, {"0 2", "1 2 " + of_another, "1 2"}, 20, 2)},
+                             {.exit_code = 0, .within_s = 15, .says = "that of another job"});
   EXPECT_FALSE(has(ended.err, "did not find"));
 }
 
 TEST_F(Faults, B20_ASecondRankOfTheSameNumberIsRefused) {
   const Ended ended =
-      expect({.script = ranks_at(free_port(), {"0 3", "1 3", "1 3", "2 3"})},
+      expect({.script = ranks_at(free_port(), {"0 3", "1 3", "1 3", "2 3"}, 20, 2)},
              {.exit_code = 0, .within_s = 8, .says = "another process is rank 1 of the job"});
   EXPECT_FALSE(has(ended.err, "did not find"));
 }
