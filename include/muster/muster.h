@@ -19,6 +19,7 @@
 #include <muster/train/learning_rate_monitor.h>
 #include <muster/train/model_checkpoint.h>
 #include <muster/train/model_summary.h>
+#include <muster/train/own_loop.h>
 #include <muster/train/sync_batch_norm.h>
 #include <muster/train/timer.h>
 #include <muster/train/trainer.h>

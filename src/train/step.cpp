@@ -43,6 +43,7 @@ void StepState::enter_hooks(bool before) {
   indices = nullptr;
   in_step = false;
   image_calls.clear();
+  image_names.clear();
   const int64_t at = before ? Moment::before : Moment::after;
   moment = {.loader = at, .batch = at, .call = 0};
   phase.part = before ? Phase::Part::before : Phase::Part::after;
@@ -55,6 +56,7 @@ void StepState::enter_batch(int64_t loader_idx, int64_t batch, const std::vector
   batch_idx = batch;
   indices = &samples;
   image_calls.clear();
+  image_names.clear();
   moment = {.loader = loader_idx, .batch = batch, .call = 0};
   phase.part = Phase::Part::batch;
   phase.batch = batch;
@@ -229,6 +231,26 @@ void Step::log(std::string_view name, const at::Tensor& value, const LogOptions&
   }
 }
 
+namespace {
+
+/// A caption an image: those given, which tell the images of the call apart, or their numbers where
+/// there are several and none was given.
+std::vector<std::string> captions_of(std::string_view key, size_t images,
+                                     std::vector<std::string> captions) {
+  check(captions.empty() || captions.size() == images,
+        "log_image(\"{}\") got {} captions for {} images; give one an image, or none", key,
+        captions.size(), images);
+  if (captions.empty() && images == 1) {
+    return {""};
+  }
+  for (size_t i = captions.size(); i < images; ++i) {
+    captions.push_back(std::to_string(i + 1));
+  }
+  return captions;
+}
+
+}  // namespace
+
 void Step::log_image(std::string_view key, const std::vector<at::Tensor>& images,
                      const ImageOptions& options) {
   check_name("log_image", key);
@@ -236,9 +258,7 @@ void Step::log_image(std::string_view key, const std::vector<at::Tensor>& images
         "log_image(\"{}\"): the key has {} bytes, and files are called by it: at most {} are taken",
         key, key.size(), longest_image_key);
   check(!images.empty(), "log_image(\"{}\") got no image", key);
-  check(options.captions.empty() || options.captions.size() == images.size(),
-        "log_image(\"{}\") got {} captions for {} images; give one an image, or none", key,
-        options.captions.size(), images.size());
+  const auto captions = captions_of(key, images.size(), options.captions);
   const int64_t index = options.index ? *options.index : sample_of_call(*state_, key);
   check(index >= 0, "log_image(\"{}\"): the index of a sample is 0 or more, not {}", key, index);
   const Moment moment = next_moment(*state_);
@@ -247,7 +267,12 @@ void Step::log_image(std::string_view key, const std::vector<at::Tensor>& images
     entry.record.key = full_name(key, *state_);
     entry.record.step = state_->global_step;
     entry.record.index = index;
-    entry.record.caption = options.captions.empty() ? "" : options.captions[i];
+    entry.record.caption = captions[i];
+    check(
+        state_->image_names.emplace(entry.record.key, index, captions[i]).second,
+        "log_image(\"{}\") shows sample {} twice with the caption \"{}\"; give them captions that "
+        "differ, or another key",
+        key, index, captions[i]);
     state_->spool.add(images[i], std::move(entry));
   }
 }

@@ -8,7 +8,9 @@
 #include <muster/train/stage.h>
 
 #include <map>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -44,6 +46,8 @@ struct StepState {
   Moment left_moment{};
   /// How often each image key was used in this batch.
   std::map<std::string, size_t, std::less<>> image_calls{};
+  /// Key, sample and caption of each image of this batch, or of the hooks around the loaders.
+  std::set<std::tuple<std::string, int64_t, std::string>> image_names{};
   /// Values shown beside the progress bar.
   std::vector<std::pair<std::string, double>> shown{};
 

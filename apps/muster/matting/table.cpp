@@ -17,14 +17,14 @@ constexpr std::string_view unknown_region = "unknown region";
 
 std::string value_cells(const std::optional<ErrorValues>& values) {
   if (!values) {
-    return format("{:>10}{:>11}{:>10}{:>10}", "-", "-", "-", "-");
+    return format("{:>12}{:>12}{:>12}{:>12}", "-", "-", "-", "-");
   }
-  return format("{:>10.4f}{:>11.6f}{:>10.4f}{:>10.4f}", values->sad, values->mse, values->grad,
+  return format(" {:>11.4f} {:>11.6f} {:>11.4f} {:>11.4f}", values->sad, values->mse, values->grad,
                 values->conn);
 }
 
 std::string value_heads() {
-  return format("{:>10}{:>11}{:>10}{:>10}", "SAD", "MSE", "Grad", "Conn");
+  return format("{:>12}{:>12}{:>12}{:>12}", "SAD", "MSE", "Grad", "Conn");
 }
 
 /// Lines of a label and cells that are as wide in every line.

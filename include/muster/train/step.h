@@ -37,7 +37,8 @@ struct LogOptions {
 };
 
 struct ImageOptions {
-  /// One text an image, or none at all.
+  /// One text an image, which differ, or none at all: several images of a call are then "1", "2",
+  /// ...
   std::vector<std::string> captions{};
   /// Global index of the sample shown. By default the n-th call for a key in a hook with a batch
   /// shows the batch's n-th sample; a hook without a batch must say it.
