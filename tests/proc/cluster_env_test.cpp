@@ -5,6 +5,9 @@
 #include <cstdlib>
 #include <map>
 #include <string>
+#include <vector>
+
+#include <unistd.h>
 
 #include "src/proc/node_list_internal.h"
 #include "support/texts.h"
@@ -17,7 +20,8 @@ using muster::test::has;
 
 using Variables = std::map<std::string, std::string>;
 
-std::optional<muster::RankEnv> rank_env_of(const Variables& variables) {
+/// Nothing of the launcher that may run these tests is left, nor anything for later tests.
+void clear_variables() {
   const std::string prefixes[] = {"RANK",   "WORLD_SIZE", "LOCAL_", "MASTER_", "MUSTER_",
                                   "SLURM_", "OMPI_",      "PMI",    "MPI_",    "TORCHELASTIC_"};
   std::vector<std::string> names;
@@ -28,6 +32,15 @@ std::optional<muster::RankEnv> rank_env_of(const Variables& variables) {
     }
   }
   for (const auto& name : names) unsetenv(name.c_str());
+}
+
+std::optional<muster::RankEnv> rank_env_of(const Variables& variables) {
+  struct Cleared {
+    Cleared() { clear_variables(); }
+    Cleared(const Cleared&) = delete;
+    Cleared& operator=(const Cleared&) = delete;
+    ~Cleared() { clear_variables(); }
+  } const cleared;
   for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
   return muster::rank_env();
 }
