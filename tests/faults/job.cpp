@@ -78,9 +78,17 @@ pid_t start_process(const Arguments& arguments, const Arguments& environment,
   constexpr int flags = O_CREAT | O_WRONLY | O_APPEND;
   posix_spawn_file_actions_addopen(&actions, 1, (output / "out").c_str(), flags, 0600);
   posix_spawn_file_actions_addopen(&actions, 2, (output / "err").c_str(), flags, 0600);
+  // A shell ignores SIGINT for what runs in its background, and nohup SIGHUP.
+  posix_spawnattr_t attributes{};
+  posix_spawnattr_init(&attributes);
+  sigset_t usual;
+  sigfillset(&usual);
+  posix_spawnattr_setsigdefault(&attributes, &usual);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t pid = -1;
-  const int failed = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), envp.data());
+  const int failed = posix_spawnp(&pid, argv[0], &actions, &attributes, argv.data(), envp.data());
   posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
   if (failed != 0) throw std::runtime_error{"cannot start " + arguments.at(0)};
   return pid;
 }

@@ -109,7 +109,9 @@ TEST_F(Faults, B23_RanksOfMpirunFindEachOther) {
   const std::string rank =
       "env PMIX_NAMESPACE=job-$$ OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2 "
       "OMPI_COMM_WORLD_RANK=$r OMPI_COMM_WORLD_LOCAL_RANK=$r \"$@\"";
-  expect({.ranks = 1, .script = format("r=1; {} & r=0; {}; code=$?; wait; exit $code", rank, rank)},
+  expect({.ranks = 1,
+          .options = {"--trainer.max_epochs", "1"},
+          .script = format("r=1; {} & r=0; {}; code=$?; wait; exit $code", rank, rank)},
          {.exit_code = 0, .within_s = 20});
   EXPECT_FALSE(last_model().empty());
 }
