@@ -191,8 +191,9 @@ TEST(Launch, EndsStartedRanksWhenALaterOneCannotStart) {
 TEST(Launch, RefusesATakenPortByName) {
   const auto job = run_job({rank_program(), "launch-on-own-port"}, {.ranks = 1});
   EXPECT_EQ(job.exit_code, 69);
-  EXPECT_TRUE(
-      matches(job.err, ".*cannot listen on 127.0.0.1 port [0-9]+: Address already in use; it is process [0-9]+ .*\n.*"));
+  EXPECT_TRUE(matches(job.err,
+                      ".*cannot listen on 127.0.0.1 port [0-9]+: Address already in use; it is "
+                      "process [0-9]+ .*\n.*"));
 }
 
 TEST(Launch, RefusesImpossibleOptions) {
