@@ -72,8 +72,19 @@ TEST_F(Faults, D39_SigtermInValidationStopsIt) {
                                                    "20", "--trainer.num_sanity_val_steps", "0"})};
   Job job = start(scenario);
   ASSERT_TRUE(job.wait_for(1, "val 11 of 2"));
-  job.send(job.pid_of(1), SIGTERM);
+  job.send(job.pid(), SIGTERM);
+  // The whole of it takes 2 s.
   expect(job, {.exit_code = 143, .within_s = 1.5, .says = "stopped"});
+  EXPECT_EQ(checkpoints().size(), 1U);
+}
+
+TEST_F(Faults, D39_SigtermToOneRankInValidationStopsAll) {
+  Job job = start({.ranks = 3,
+                   .options = joined(long_epochs, {"--data.val_samples", "200", "--model.val_ms",
+                                                   "20", "--trainer.num_sanity_val_steps", "0"})});
+  ASSERT_TRUE(job.wait_for(2, "val 11 of 2"));
+  job.send(job.pid_of(1), SIGTERM);
+  expect(job, {.exit_code = 143, .within_s = 25, .says = "muster: stopped by SIGTERM\n$"});
   EXPECT_EQ(checkpoints().size(), 1U);
 }
 

@@ -97,10 +97,10 @@ TEST_F(Faults, E47_AFileThatMayNotGrowIsTheSame) {
 }
 
 TEST_F(Faults, E48_APlaceThatCannotBeWrittenIsToldBeforeTheFirstStep) {
-  for (const auto* part : {"/run", "/checkpoints"}) {
-    Job job = start({.shim = format("any:{}:1+:EROFS", part)});
+  for (const auto* calls : {"any:/run", "open:/checkpoints/."}) {
+    Job job = start({.shim = format("{}:1+:EROFS", calls)});
     expect(job, {.exit_code = 73, .within_s = 20, .says = "Read-only file system"});
-    EXPECT_EQ(job.lines(0).size(), 0U) << part;
+    EXPECT_EQ(job.lines(0).size(), 0U) << calls;
   }
 }
 
