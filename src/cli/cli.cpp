@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 
 namespace muster {
@@ -123,7 +122,7 @@ void Cli::end_if_stopped() {
 void Cli::fail() {
   RankFailure failure = failure_of(std::current_exception());
   const bool still_meets = failure.code == static_cast<int>(ErrorKind::rendezvous);
-  if (const int signal = stop_signal(); still_meets && signal != 0 && signal != SIGUSR1) {
+  if (const int signal = stop_signal(); still_meets && signal != 0) {
     report_end();
     std::fflush(nullptr);
     _exit(128 + signal);  // There is nothing to save.

@@ -1,5 +1,6 @@
 #include <muster/comm/c10d.h>
 
+#include "src/comm/loss_internal.h"
 #include "src/comm/sockets_internal.h"
 
 #include <muster/base/check.h>
@@ -15,10 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstring>
-#include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -69,17 +67,13 @@ class Rendezvous {
   [[nodiscard]] bool hosts_store() const { return options_.rank == 0 && !options_.agent_store; }
   static std::string key_of(int rank) { return format("rank/{}", rank); }
 
-  [[nodiscard]] static bool is_told_to_stop() {
-    const int signal = stop_signal();
-    return signal != 0 && signal != SIGUSR1;
-  }
-  [[nodiscard]] bool is_over() const { return is_told_to_stop() || Clock::now() >= deadline_; }
+  [[nodiscard]] bool is_over() const { return stop_requested() || Clock::now() >= deadline_; }
 
   void check_time(const std::string& reason) const {
     check(!is_over(), ErrorKind::rendezvous,
           "rank {} of {} did not find the others at {} port {} within {} s: {}", options_.rank,
           options_.size, options_.master_addr, options_.master_port, options_.rendezvous_timeout,
-          is_told_to_stop() ? "it was told to stop" : reason);
+          stop_requested() ? "it was told to stop" : reason);
   }
 
   StorePtr open_store() const;
@@ -172,8 +166,7 @@ class C10dTransport final : public Transport {
   C10dTransport& operator=(const C10dTransport&) = delete;
   ~C10dTransport() override {
     // Its destructor would wait for a collective that never ends, until that times out.
-    const std::lock_guard lock{mutex_};
-    if (lost_) static_cast<void>(gloo_.release());
+    if (loss_.is_noted()) static_cast<void>(gloo_.release());
   }
 
   [[nodiscard]] int rank() const override { return options_.rank; }
@@ -201,7 +194,9 @@ class C10dTransport final : public Transport {
     return all;
   }
 
-  void abort(const std::string& reason) override { lose("this rank has given up: " + reason); }
+  void abort(const std::string& reason) override {
+    loss_.note("this rank has given up: " + reason);
+  }
 
   c10::intrusive_ptr<c10d::ProcessGroup> process_group(const std::string& name) {
     auto gloo = make_gloo(store_, "further/" + name, options_, address_);
@@ -213,31 +208,20 @@ class C10dTransport final : public Transport {
 
  private:
   void all_gather(at::Tensor& input, at::Tensor& output) {
-    check_not_lost();
+    loss_.check_none();
     try {
       gloo_->_allgather_base(output, input)->wait();
     } catch (const std::exception& error) {
-      lose("another rank is gone or hangs: " + text_of(error));
+      loss_.note("another rank is gone or hangs: " + text_of(error));
     }
-    check_not_lost();
-  }
-
-  void lose(const std::string& reason) {
-    const std::lock_guard lock{mutex_};
-    if (!lost_) lost_ = reason;
-  }
-
-  void check_not_lost() const {
-    const std::lock_guard lock{mutex_};
-    check(!lost_, ErrorKind::peer_lost, "{}", lost_.value_or(std::string{}));
+    loss_.check_none();
   }
 
   const C10dOptions options_;
   std::string address_{};
   StorePtr store_{};
   GlooPtr gloo_{};
-  mutable std::mutex mutex_{};
-  std::optional<std::string> lost_{};
+  detail::Loss loss_{};
 };
 
 }  // namespace

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <unordered_set>
 
 namespace muster {
 
@@ -140,9 +139,7 @@ class TransportReducer final : public GradientReducer {
 
 }  // namespace
 
-namespace detail {
-
-std::vector<size_t> unreached(const at::Tensor& loss, const NamedTensors& parameters) {
+std::unordered_set<const torch::autograd::Node*> nodes_behind(const at::Tensor& loss) {
   using torch::autograd::Node;
   std::unordered_set<const Node*> seen;
   std::vector<const Node*> waiting;
@@ -155,6 +152,13 @@ std::vector<size_t> unreached(const at::Tensor& loss, const NamedTensors& parame
     waiting.pop_back();
     for (const auto& edge : node->next_edges()) visit(edge.function.get());
   }
+  return seen;
+}
+
+namespace detail {
+
+std::vector<size_t> unreached(const at::Tensor& loss, const NamedTensors& parameters) {
+  const auto seen = nodes_behind(loss);
   std::vector<size_t> missing;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const auto accumulator = torch::autograd::impl::grad_accumulator(parameters[i].second);

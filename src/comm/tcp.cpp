@@ -1,5 +1,6 @@
 #include <muster/comm/tcp.h>
 
+#include "src/comm/loss_internal.h"
 #include "src/comm/sockets_internal.h"
 
 #include <muster/base/check.h>
@@ -15,8 +16,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <mutex>
-#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -183,7 +182,7 @@ class TcpTransport final : public Transport {
 
   std::vector<std::string> exchange(std::string_view mine,
                                     std::span<const int64_t> sizes) override {
-    check_not_lost();
+    loss_.check_none();
     std::vector<std::string> all;
     for (const int64_t size : sizes) all.emplace_back(static_cast<size_t>(size), '\0');
     if (rank_ == 0) {
@@ -200,7 +199,7 @@ class TcpTransport final : public Transport {
   }
 
   void abort(const std::string& reason) override {
-    lose("this rank has given up: " + reason);
+    loss_.note("this rank has given up: " + reason);
     for (const auto& peer : peers_) {
       if (peer.is_open()) shutdown(peer.fd(), SHUT_RDWR);
     }
@@ -208,30 +207,19 @@ class TcpTransport final : public Transport {
 
  private:
   void send(int fd, std::string_view bytes, int other) {
-    if (!send_all(fd, bytes)) lose(format("rank {} is gone", other));
-    check_not_lost();
+    if (!send_all(fd, bytes)) loss_.note(format("rank {} is gone", other));
+    loss_.check_none();
   }
 
   void receive(int fd, std::string& bytes, int other) {
-    if (!receive_all(fd, bytes)) lose(format("rank {} is gone", other));
-    check_not_lost();
-  }
-
-  void lose(const std::string& reason) {
-    const std::lock_guard lock{mutex_};
-    if (!lost_) lost_ = reason;
-  }
-
-  void check_not_lost() const {
-    const std::lock_guard lock{mutex_};
-    check(!lost_, ErrorKind::peer_lost, "{}", lost_.value_or(std::string{}));
+    if (!receive_all(fd, bytes)) loss_.note(format("rank {} is gone", other));
+    loss_.check_none();
   }
 
   int rank_;
   int size_;
   std::vector<Connection> peers_{};  // rank 0: by rank, its own place empty; others: rank 0
-  mutable std::mutex mutex_{};
-  std::optional<std::string> lost_{};
+  detail::Loss loss_{};
 };
 
 }  // namespace

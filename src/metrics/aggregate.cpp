@@ -15,43 +15,10 @@ void Mean::update(std::span<const double> values) {
   }
 }
 
-void Sum::update(double value) {
-  sum_.add(value);
-  ++count_;
-}
-
 void Sum::update(std::span<const double> values) {
   for (const double value : values) {
     update(value);
   }
-}
-
-std::optional<double> Sum::value() const {
-  return count_ > 0 ? std::optional{sum_.sum()} : std::nullopt;
-}
-
-std::string Sum::state() {
-  if (count_ == 0) {
-    return {};
-  }
-  StateWriter writer;
-  ExactMean{sum_, count_}.write(writer);
-  return writer.take();
-}
-
-void Sum::merge(std::string_view state) {
-  StateReader reader{state};
-  const auto other = ExactMean::read(reader);
-  reader.finish();
-  add_count(count_, other.count);
-  sum_.merge(other.sum);
-}
-
-MetricResult Sum::compute() { return single(value()); }
-
-void Sum::reset() {
-  sum_ = {};
-  count_ = 0;
 }
 
 namespace {

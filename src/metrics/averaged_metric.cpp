@@ -5,17 +5,17 @@
 
 namespace muster {
 
-void AveragedMetric::add(double value, int64_t weight) {
+void SummedMetric::add(double value, int64_t weight) {
   check(weight >= 0, "a weight counts samples and is 0 or more, not {}", weight);
   add_count(weight_, weight);
   sum_.add(value, weight);
 }
 
-std::optional<double> AveragedMetric::value() const {
-  return weight_ > 0 ? std::optional{value_of(sum_.mean(weight_))} : std::nullopt;
+std::optional<double> SummedMetric::value() const {
+  return weight_ > 0 ? std::optional{value_from(sum_, weight_)} : std::nullopt;
 }
 
-std::string AveragedMetric::state() {
+std::string SummedMetric::state() {
   if (weight_ == 0) {
     return {};
   }
@@ -24,7 +24,7 @@ std::string AveragedMetric::state() {
   return writer.take();
 }
 
-void AveragedMetric::merge(std::string_view state) {
+void SummedMetric::merge(std::string_view state) {
   StateReader reader{state};
   const auto other = ExactMean::read(reader);
   reader.finish();
@@ -32,9 +32,9 @@ void AveragedMetric::merge(std::string_view state) {
   sum_.merge(other.sum);
 }
 
-MetricResult AveragedMetric::compute() { return single(value()); }
+MetricResult SummedMetric::compute() { return single(value()); }
 
-void AveragedMetric::reset() {
+void SummedMetric::reset() {
   sum_ = {};
   weight_ = 0;
 }

@@ -10,12 +10,20 @@
 
 namespace muster {
 
-PeakSignalNoiseRatio::PeakSignalNoiseRatio(PeakSignalNoiseRatioOptions options)
-    : options_{options} {
-  check(options_.data_range > 0.0,
+namespace {
+
+void check_data_range(double range) {
+  check(range > 0.0,
         "data_range is {}: give the difference of the greatest and the smallest value a picture "
         "can have, such as 1 or 255",
-        options_.data_range);
+        range);
+}
+
+}  // namespace
+
+PeakSignalNoiseRatio::PeakSignalNoiseRatio(PeakSignalNoiseRatioOptions options)
+    : options_{options} {
+  check_data_range(options_.data_range);
   check(options_.base > 1.0, "the base of a logarithm is above 1, not {}", options_.base);
 }
 
@@ -53,10 +61,7 @@ double PeakSignalNoiseRatio::value_of(double mean) const {
 StructuralSimilarityIndexMeasure::StructuralSimilarityIndexMeasure(
     StructuralSimilarityIndexMeasureOptions options)
     : options_{options} {
-  check(options_.data_range > 0.0,
-        "data_range is {}: give the difference of the greatest and the smallest value a picture "
-        "can have, such as 1 or 255",
-        options_.data_range);
+  check_data_range(options_.data_range);
   check(options_.sigma > 0.0, "sigma is above 0, not {}", options_.sigma);
   check(options_.kernel_size > 0 && options_.kernel_size % 2 == 1,
         "a window has an odd side, not {}", options_.kernel_size);

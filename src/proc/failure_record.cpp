@@ -107,6 +107,19 @@ bool take_line(std::string_view& bytes, std::string_view line) {
   return true;
 }
 
+// The signal's number of a whole "muster-stop 15\n", else 0.
+int take_stop(std::string_view& bytes) {
+  const size_t end = bytes.find('\n');
+  int signal = 0;
+  if (!bytes.starts_with(stop_word) || end == std::string_view::npos ||
+      !read_number(std::string{bytes.substr(stop_word.size(), end - stop_word.size())}, signal) ||
+      signal < 1 || signal > 64) {
+    return 0;
+  }
+  bytes.remove_prefix(end + 1);
+  return signal;
+}
+
 }  // namespace
 
 std::optional<FailureRecord> decode(std::string_view bytes) { return take_record(bytes); }
@@ -114,6 +127,7 @@ std::optional<FailureRecord> decode(std::string_view bytes) { return take_record
 RankWords parse_words(std::string_view bytes) {
   RankWords words;
   words.begun = take_line(bytes, begin_line);
+  words.stop_signal = take_stop(bytes);
   words.ended = take_line(bytes, end_line);
   words.record = take_record(bytes);
   if (take_line(bytes, stack_line)) {

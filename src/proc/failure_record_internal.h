@@ -17,15 +17,18 @@ struct FailureRecord {
   std::string error_file{};  ///< path of the error file; "" when there is none
 };
 
-/// What else a rank says through the pipe: that it has begun and ended its work, each once and
-/// before a record; and, as the last thing, the stack of a crash as text.
+/// What else a rank says through the pipe: that it has begun its work, that a signal has told it to
+/// stop (with the signal's number), that it has ended its work, in this order and before a record;
+/// and, as the last thing, the stack of a crash as text.
 constexpr std::string_view begin_line = "muster-begin 1\n";
+constexpr std::string_view stop_word = "muster-stop ";
 constexpr std::string_view end_line = "muster-end 1\n";
 constexpr std::string_view stack_line = "muster-stack 1\n";
 
 /// All that a rank has said.
 struct RankWords {
   bool begun = false;
+  int stop_signal = 0;
   bool ended = false;
   std::optional<FailureRecord> record{};
   std::string stack{};

@@ -1,3 +1,4 @@
+#include <muster/base/format.h>
 #include <muster/proc/rank_report.h>
 
 #include <algorithm>
@@ -21,6 +22,11 @@ void tell(std::string_view line) {
 }  // namespace
 
 void report_begin() { tell(detail::begin_line); }
+
+void report_stop(int signal) {
+  static const bool told = (tell(format("{}{}\n", detail::stop_word, signal)), true);
+  static_cast<void>(told);
+}
 
 void report_end() { tell(detail::end_line); }
 

@@ -69,6 +69,7 @@ void RankProcess::read_errors() {
   RankWords words = parse_words(received);
   outcome.begun = words.begun;
   outcome.finished = words.ended;
+  stop_signal = words.stop_signal;
   stack = std::move(words.stack);
   if (!outcome.record && words.record) {
     outcome.record = std::move(words.record);
@@ -112,6 +113,9 @@ Verdict Supervisor::run() {
       const bool ended = rank.outcome.ended;
       rank.read_errors();
       rank.look_for_end();
+      if (rank.stop_signal != 0 && stage_ == Stage::running) {
+        note_stop(rank.stop_signal);
+      }
       if (told != rank.outcome.record.has_value() || ended != rank.outcome.ended) {
         note_rank(rank);
       }

@@ -23,6 +23,7 @@ struct RankProcess {
   Descriptor ended{};      ///< readable once the process has ended
   Descriptor errors;       ///< the launcher's end of MUSTER_ERROR_FD
   std::string received{};  ///< from it
+  int stop_signal = 0;     ///< that told it to stop, as it said
   std::string stack{};     ///< of its crash, as it said
   SharedPlace place;
 

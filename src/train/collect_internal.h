@@ -4,7 +4,6 @@
 #include <muster/train/prediction_shard.h>
 
 #include <functional>
-#include <optional>
 #include <string_view>
 
 namespace muster {

@@ -12,7 +12,6 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
-#include <csignal>
 #include <ranges>
 #include <span>
 
@@ -29,12 +28,6 @@ const BatchLimit& limit_of(Stage stage, const TrainerOptions& options) {
 std::string limit_name(Stage stage) {
   return stage == Stage::validate ? "limit_val_batches"
                                   : format("limit_{}_batches", to_string(stage));
-}
-
-/// The signal that tells this rank to stop; 0: none.
-int told_to_stop() {
-  const int signal = stop_signal();
-  return signal == SIGUSR1 ? 0 : signal;
 }
 
 std::span<const std::shared_ptr<Callback>> callbacks_of(const Loop& loop) {
@@ -92,7 +85,8 @@ void run_loader(Pass& pass, Loop& loop, StepState& state, Progress& progress) {
     }
     loop.phase.part = Phase::Part::load;
     loop.phase.batch = batch + world_size;
-    if (told_to_stop()) {
+    if (stop_requested()) {
+      report_stop(stop_signal());  // the others are on their way to the end of their batches
       return;
     }
   }
@@ -149,7 +143,7 @@ EpochResult evaluate(Pass& pass, Loop& loop) {
     progress.loader = loader;
     progress.batches = shown_batches(pass, loop, loader);
     progress.done = 0;
-    if (!told_to_stop()) {
+    if (!stop_requested()) {
       run_loader(pass, loop, state, progress);
     }
   }
@@ -164,13 +158,8 @@ EpochResult evaluate(Pass& pass, Loop& loop) {
 
   loop.phase.part = Phase::Part::sync;
   loop.spool.drain(ledger);
-  EpochResult result = sync_epoch(loop.group, ledger, pass.metrics(), told_to_stop());
-  result.report.stage = to_string(stage);
-  result.report.epoch = loop.epoch;
-  result.report.step = loop.global_step;
-  for (auto& table : result.tables) {
-    table.stage = result.report.stage;
-  }
+  EpochResult result = sync_epoch(loop.group, ledger, pass.metrics(), stop_signal());
+  stamp(result, stage, loop.epoch, loop.global_step);
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include "fit_log_internal.h"
 #include "fit_steps_internal.h"
 #include "module_internal.h"
+#include "replicas_internal.h"
 #include "seed_internal.h"
 #include "training_state_internal.h"
 
@@ -16,7 +17,6 @@
 
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -41,6 +41,8 @@ std::optional<Clock::time_point> deadline_of(const TrainerOptions& options) {
   const std::chrono::duration<double> seconds{parse_time(options.max_time, "trainer.max_time")};
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(seconds);
 }
+
+std::string reason_of(int signal) { return format("SIG{} came", sigabbrev_np(signal)); }
 
 class Fit {
  public:
@@ -88,6 +90,11 @@ class Fit {
   void sanity_check();
   Loop evaluation();
   [[nodiscard]] bool is_finished() const;
+  /// Whether SIGUSR1 has come, which one save answers on all ranks: the launcher passes it to each,
+  /// and they see it at moments of their own.
+  [[nodiscard]] bool wants_save_now() const {
+    return take_save_request() && Clock::now() - saved_at_ > std::chrono::seconds{1};
+  }
   /// All ranks stop when one wants to. Once an epoch and a validation; within an epoch the wish
   /// travels with the gradients.
   void agree_on_stop();
@@ -101,8 +108,8 @@ class Fit {
   std::optional<Clock::time_point> deadline_;
   std::optional<TrainingState> training_{};
   bool stopped_ = false;
-  bool told_to_stop_ = false;  ///< by a signal: there is little time
-  bool saved_on_signal_ = false;
+  bool told_to_stop_ = false;      ///< by a signal: there is little time
+  Clock::time_point saved_at_{};  ///< when all saved since one was asked to
 };
 
 bool Fit::is_finished() const {
@@ -154,6 +161,7 @@ void Fit::load(const std::string& ckpt_path, bool resumes) {
     return;
   }
   training_->load(ckpt_path);
+  check_same_checkpoint(context_.group, ckpt_path);
   if (context_.writer != nullptr) {
     const Position& at = training_->position;
     std::fprintf(stderr, "muster: going on from %s: epoch %lld, step %lld\n", ckpt_path.c_str(),
@@ -242,19 +250,23 @@ void Fit::take_step() {
     training_->stop("max_time is over");
   }
   const int signal = stop_signal();
-  if (signal != 0 && signal != SIGUSR1) {
-    training_->stop(format("SIG{} came", sigabbrev_np(signal)));
+  if (signal != 0) {
+    training_->stop(reason_of(signal));
   }
-  const bool is_told_to_stop = signal != 0 && signal != SIGUSR1;
   // A stop that goes with a wish to save is a signal's.
-  const bool wants_save =
-      is_told_to_stop || (signal == SIGUSR1 && !std::exchange(saved_on_signal_, true));
+  const bool wants_save = signal != 0 || wants_save_now();
   const AgreedFlags agreed = steps_.step(*training_, wants_save);
   stopped_ = stopped_ || agreed.stop;
   told_to_stop_ = agreed.stop && agreed.save;
   if (agreed.save && !agreed.stop) {
+    saved_at_ = Clock::now();
     const Position& at = training_->position;
     training_->save({.name = format("epoch={}-step={}", at.epoch, at.global_step)});
+  }
+  const int64_t every = context_.options.check_weights_every_n_steps;
+  if (every > 0 && training_->position.global_step % every == 0) {
+    check_equal_parameters(context_.group, training_->parameters(),
+                           training_->position.global_step);
   }
   if (std::exchange(training_->logging_step, false)) {
     log_.write_row(*training_);
@@ -271,7 +283,7 @@ void Fit::validate() {
   of_training.restore();
   if (result.stop_signal != 0) {  // a training that goes on begins with this validation
     training.position.validation_due = true;
-    training.stop(format("SIG{} came", sigabbrev_np(result.stop_signal)));
+    training.stop(reason_of(result.stop_signal));
     stopped_ = told_to_stop_ = true;
     context_.phase.stage = Stage::fit;
     return;
@@ -321,7 +333,7 @@ FitResult Fit::end() {
   for (const auto& callback : std::ranges::reverse_view(context_.callbacks)) {
     callback->on_end(steps_.progress(*training_));
   }
-  training_->wait_for_saves();
+  training_->finish_saves();
   hook(false, &ModuleBase::on_fit_end);
   hook(false, &ModuleBase::teardown);
   log_.finish(*training_);
@@ -332,8 +344,7 @@ FitResult Fit::end() {
                  training_->stop_reason.value_or("another rank was told to").c_str(),
                  can_go_on ? "; --ckpt_path last goes on from here" : "");
   }
-  const int mine = stop_signal();
-  const std::array<int64_t, 1> signal{stopped_ && mine != SIGUSR1 ? mine : 0};
+  const std::array<int64_t, 1> signal{stopped_ ? stop_signal() : 0};
   Report report{
       .stage = std::string{to_string(Stage::fit)}, .epoch = at.epoch, .step = at.global_step};
   report.metrics = training_->latest(false);

@@ -41,12 +41,7 @@ EpochResult FitLog::sync(TrainingState& training, Ledger& ledger,
   context_.spool.drain(ledger);
   EpochResult result = sync_epoch(context_.group, ledger, metrics);
   ledger = Ledger{};
-  result.report.stage = to_string(Stage::fit);
-  result.report.epoch = training.position.epoch;
-  result.report.step = training.position.global_step;
-  for (auto& table : result.tables) {
-    table.stage = result.report.stage;
-  }
+  stamp(result, Stage::fit, training.position.epoch, training.position.global_step);
   for (const auto& [name, value] : training.take_logged()) {
     check(!result.report.get(name), "a callback and the module both log {}", name);
     result.report.metrics.emplace_back(name, value);

@@ -67,6 +67,10 @@ LoggedImage encode(const at::Tensor& image, const std::filesystem::path& path, L
 
 }  // namespace
 
+std::filesystem::path spool_folder(const std::filesystem::path& run_dir, int rank) {
+  return run_dir / "spool" / format("rank-{}", rank);
+}
+
 ImageSpool::ImageSpool(std::filesystem::path folder, int threads)
     : folder_{std::move(folder)}, shared_{std::make_shared<Shared>()}, pool_{threads} {}
 

@@ -14,6 +14,9 @@
 
 namespace muster {
 
+/// Where rank `rank` keeps what is not in the run yet.
+std::filesystem::path spool_folder(const std::filesystem::path& run_dir, int rank);
+
 /// Encodes images on a pool as they are logged and keeps the PNGs in a folder of this rank's own
 /// until they are shipped at the epoch's end, with what they are beside them. One thread uses it.
 /// The destructor drops what waits.

@@ -137,6 +137,7 @@ void check_fit_options(const TrainerOptions& options) {
   }
   check_at_least(options.accumulate_grad_batches, 1, "accumulate_grad_batches");
   check_at_least(options.log_every_n_steps, 1, "log_every_n_steps");
+  check_at_least(options.check_weights_every_n_steps, 0, "check_weights_every_n_steps");
   check_at_least(options.fast_dev_run.batches, 0, "fast_dev_run");
   check_at_least(options.check_val_every_n_epoch.value_or(1), 1, "check_val_every_n_epoch");
   check(!options.gradient_clip_val || *options.gradient_clip_val > 0,

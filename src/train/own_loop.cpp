@@ -9,7 +9,6 @@
 #include <muster/base/check.h>
 #include <muster/train/environment.h>
 
-#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -35,8 +34,7 @@ struct OwnLoop::State {
   State(Group job, const OwnLoopOptions& given)
       : options{options_of(given)},
         group{std::move(job)},
-        spool{fs::path{options.run_dir} / "spool" / format("rank-{}", group.rank()),
-              cores_of_this_rank()} {
+        spool{spool_folder(options.run_dir, group.rank()), cores_of_this_rank()} {
     if (group.rank() == 0) {
       writer.emplace(options);
     }
@@ -56,13 +54,8 @@ OwnLoop::OwnLoop(Group group, const OwnLoopOptions& options)
     : state_{std::make_unique<State>(std::move(group), options)} {}
 
 OwnLoop::~OwnLoop() {
-  if (!state_->writer) {
-    return;
-  }
-  try {
-    state_->writer->finish(std::uncaught_exceptions() > state_->exceptions ? 1 : 0);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "muster: the loggers were not closed: %s\n", error.what());
+  if (state_->writer) {
+    state_->writer->close(std::uncaught_exceptions() > state_->exceptions ? 1 : 0);
   }
 }
 
@@ -121,12 +114,7 @@ Report OwnLoop::end_epoch(const std::vector<std::pair<std::string, Metric*>>& me
   const StepState& epoch = *state.epoch;
   state.spool.drain(state.ledger);
   EpochResult result = sync_epoch(state.group, state.ledger, metrics);
-  result.report.stage = to_string(epoch.stage);
-  result.report.epoch = epoch.epoch;
-  result.report.step = epoch.global_step;
-  for (auto& table : result.tables) {
-    table.stage = result.report.stage;
-  }
+  stamp(result, epoch.stage, epoch.epoch, epoch.global_step);
   if (state.writer) {
     state.writer->publish(result);
   }

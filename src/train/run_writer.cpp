@@ -299,18 +299,16 @@ void RunWriter::end_stage() {
   lock_.reset();
 }
 
-void RunWriter::finish(int exit_code) {
-  std::exception_ptr first_error;
+void RunWriter::close(int exit_code) noexcept {
+  bool told = false;
   for (const auto& logger : std::exchange(loggers_, {})) {
     try {
       logger->finish(exit_code);
-    } catch (...) {
-      // The others' runs end all the same.
-      first_error = first_error ? first_error : std::current_exception();
+    } catch (const std::exception& error) {  // the others' runs end all the same
+      if (!std::exchange(told, true)) {
+        std::fprintf(stderr, "muster: the loggers were not closed: %s\n", error.what());
+      }
     }
-  }
-  if (first_error) {
-    std::rethrow_exception(first_error);
   }
 }
 

@@ -41,8 +41,9 @@ class RunWriter {
   void publish_report();
   /// Removes the spool and lets others in.
   void end_stage();
-  /// Ends every logger's run and throws the first one's error; a second call does nothing.
-  void finish(int exit_code);
+  /// Ends every logger's run; a second call does nothing. What goes wrong first is told on standard
+  /// error: what was logged before is on the disk already.
+  void close(int exit_code) noexcept;
 
  private:
   void open_loggers();

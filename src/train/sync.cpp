@@ -119,4 +119,13 @@ EpochResult sync_epoch(Group& group, const Ledger& mine,
   return result;
 }
 
+void stamp(EpochResult& result, Stage stage, int64_t epoch, int64_t global_step) {
+  result.report.stage = to_string(stage);
+  result.report.epoch = epoch;
+  result.report.step = global_step;
+  for (auto& table : result.tables) {
+    table.stage = result.report.stage;
+  }
+}
+
 }  // namespace muster

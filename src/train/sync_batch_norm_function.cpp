@@ -2,6 +2,7 @@
 
 #include <muster/base/check.h>
 #include <muster/comm/gather.h>
+#include <muster/comm/gradients.h>
 #include <muster/value/tensor.h>
 
 #include <ATen/TensorOperators.h>
@@ -13,8 +14,8 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
 #include <thread>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -227,21 +228,10 @@ NormalizedBatch synced_batch_norm(Group& group, const std::string& layer, const 
 }
 
 int64_t backward_gathers(const at::Tensor& loss) {
-  using torch::autograd::Node;
-  std::unordered_set<const Node*> seen;
-  std::vector<const Node*> waiting;
-  const auto visit = [&](const Node* node) {
-    if (node != nullptr && seen.insert(node).second) waiting.push_back(node);
-  };
-  visit(loss.grad_fn().get());
-  int64_t count = 0;
-  while (!waiting.empty()) {
-    const Node* node = waiting.back();
-    waiting.pop_back();
-    count += dynamic_cast<const SyncBatchNormNode*>(node) != nullptr ? 1 : 0;
-    for (const auto& edge : node->next_edges()) visit(edge.function.get());
-  }
-  return count;
+  const auto nodes = nodes_behind(loss);
+  return std::count_if(nodes.begin(), nodes.end(), [](const torch::autograd::Node* node) {
+    return dynamic_cast<const SyncBatchNormNode*>(node) != nullptr;
+  });
 }
 
 void attend_backward_gathers(Group& group, int64_t times) {

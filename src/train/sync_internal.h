@@ -19,4 +19,7 @@ EpochResult sync_epoch(Group& group, const Ledger& mine,
                        const std::vector<std::pair<std::string, Metric*>>& metrics,
                        int stop_signal = 0);
 
+/// Says of which stage, epoch and step a result is, in its report and its tables.
+void stamp(EpochResult& result, Stage stage, int64_t epoch, int64_t global_step);
+
 }  // namespace muster

@@ -106,8 +106,7 @@ struct Trainer::State {
   State(const TrainerOptions& given, Group job)
       : options{resolved(given)},
         group{std::move(job)},
-        spool{fs::path{options.run_dir} / "spool" / format("rank-{}", group.rank()),
-              cores_of_this_rank()} {
+        spool{spool_folder(options.run_dir, group.rank()), cores_of_this_rank()} {
     check(options.devices == 1 || options.devices == group.size(),
           "devices is {}, but the ranks of this job are {}; muster::run starts more, so do "
           "`muster launch` and torchrun, or leave devices out",
@@ -140,14 +139,8 @@ Trainer::Trainer(const TrainerOptions& options, Group group)
 Trainer::~Trainer() { close(std::uncaught_exceptions() > state_->exceptions ? 1 : 0); }
 
 void Trainer::close(int exit_code) noexcept {
-  if (!state_->writer) {
-    return;
-  }
-  try {
-    state_->writer->finish(exit_code);
-  } catch (const std::exception& error) {
-    // What was logged before is on the disk already.
-    std::fprintf(stderr, "muster: the loggers were not closed: %s\n", error.what());
+  if (state_->writer) {
+    state_->writer->close(exit_code);
   }
 }
 
@@ -275,7 +268,7 @@ fs::path Trainer::output_path(bool stays) const {
   const fs::path run_dir = state.options.run_dir;
   return stays ? run_dir / "prediction_shards" /
                      format("rank-{}-of-{}", state.group.rank(), state.group.size())
-               : run_dir / "spool" / format("rank-{}", state.group.rank()) / "outputs";
+               : spool_folder(run_dir, state.group.rank()) / "outputs";
 }
 
 void Trainer::predict(Pass& pass, PredictionShardWriter& mine, const std::string& ckpt_path,

@@ -4,7 +4,6 @@
 #include "names_internal.h"
 
 #include <muster/base/check.h>
-#include <muster/base/files.h>
 #include <muster/io/checkpoint_folder.h>
 #include <muster/io/value_file.h>
 #include <muster/io/weights.h>
@@ -122,17 +121,15 @@ TrainingState::TrainingState(ModuleBase& module, FitContext& context)
            buffers_,
            {.find_unused_parameters =
                 context.options.strategy == Strategy::ddp_find_unused_parameters_true}},
-      saver_{context.options.async_checkpointing} {
+      saver_{context.options.async_checkpointing,
+             context.options.checkpoint_failure == CheckpointFailure::stop} {
   if (context.options.precision == Precision::f16_mixed) {
     scaler_.emplace();
   }
   check_keys(context.callbacks);
   if (context.options.enable_checkpointing) {
-    // What cannot be saved, or written, is told before an epoch is lost.
+    // What cannot be saved is told before an epoch is lost.
     static_cast<void>(optimizer_state(*optimizers_.optimizer));
-    if (context.writer != nullptr) {
-      make_folder(fs::path{context.options.run_dir} / "checkpoints");
-    }
   }
 }
 

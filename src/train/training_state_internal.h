@@ -51,7 +51,7 @@ class TrainingState final : public Training {
 
   /// Throws the error of a checkpoint that was written beside the training, if there is one yet.
   void poll_saves() { saver_.poll(); }
-  void wait_for_saves() { saver_.wait(); }
+  void finish_saves() { saver_.finish(); }
 
   /// The optimizer's parameters.
   [[nodiscard]] const std::vector<at::Tensor>& optimized() const { return optimized_; }

@@ -7,10 +7,9 @@
 #include "src/proc/cluster_env_internal.h"
 #include "src/proc/node_list_internal.h"
 #include "tests/fuzz/target.h"
+#include "tests/fuzz/variables.h"
 
-#include <algorithm>
 #include <array>
-#include <cstdlib>
 
 namespace muster::fuzz {
 namespace {
@@ -32,21 +31,6 @@ constexpr std::array names{"SLURM_PROCID",
                            "PMI_RANK",
                            "PMI_SIZE"};
 
-void set_variables(std::string_view lines) {
-  for (const char* name : names) {
-    unsetenv(name);
-  }
-  while (lines.size() >= 2) {
-    const size_t end = std::min(lines.find('\n'), lines.size());
-    const auto line = lines.substr(0, end);
-    const auto which = static_cast<size_t>(line.empty() ? -1 : line[0] - 'a');
-    if (line.size() >= 2 && which < names.size()) {
-      setenv(names[which], std::string{line.substr(2)}.c_str(), 1);
-    }
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-  }
-}
-
 void check_environment() {
   const auto env =
       unless_refused(ErrorKind::usage, [] { return rank_env(); }).value_or(std::nullopt);
@@ -64,7 +48,7 @@ void check_environment() {
 }  // namespace
 
 void check_input(std::string_view input) {
-  set_variables(input);
+  set_variables(names, 'a', input);
   check_environment();
   const auto host =
       unless_refused(ErrorKind::usage, [&] { return detail::first_host(input, "NODES"); });

@@ -7,10 +7,9 @@
 #include "src/proc/error_pipe_internal.h"
 #include "src/proc/failure_record_internal.h"
 #include "tests/fuzz/target.h"
+#include "tests/fuzz/variables.h"
 
-#include <algorithm>
 #include <array>
-#include <cstdlib>
 
 namespace muster::fuzz {
 namespace {
@@ -25,20 +24,6 @@ constexpr std::array names{"RANK",
                            "MUSTER_LAUNCHED",
                            "MUSTER_ERROR_FD",
                            "TORCHELASTIC_USE_AGENT_STORE"};
-
-void set_variables(std::string_view lines) {
-  for (const char* name : names) {
-    unsetenv(name);
-  }
-  while (lines.size() >= 2) {
-    const size_t end = std::min(lines.find('\n'), lines.size());
-    const auto line = lines.substr(0, end);
-    if (line.size() >= 2 && line[0] >= '0' && line[0] <= '9') {
-      setenv(names[static_cast<size_t>(line[0] - '0')], std::string{line.substr(2)}.c_str(), 1);
-    }
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-  }
-}
 
 void check_environment() {
   try {
@@ -73,7 +58,7 @@ void check_record(std::string_view bytes) {
 }  // namespace
 
 void check_input(std::string_view input) {
-  set_variables(input);
+  set_variables(names, '0', input);
   check_environment();
   require(!detail::inherited_error_pipe(), "a pipe out of nothing");
   check_record(input);

@@ -14,13 +14,8 @@ namespace {
 
 using test::integers;
 using test::message_of;
+using test::only;
 using test::tensor;
-
-std::optional<double> only(const MetricResult& result) {
-  EXPECT_EQ(result.values.size(), 1U);
-  EXPECT_EQ(result.values.at(0).first, "");
-  return result.values.at(0).second;
-}
 
 ClassificationOptions classes(int64_t count, Average average = Average::micro) {
   return {.num_classes = count, .average = average};

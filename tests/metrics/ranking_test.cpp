@@ -15,12 +15,8 @@ namespace {
 
 using test::integers;
 using test::message_of;
+using test::only;
 using test::tensor;
-
-std::optional<double> only(const MetricResult& result) {
-  EXPECT_EQ(result.values.size(), 1U);
-  return result.values.at(0).second;
-}
 
 template <typename M>
 std::optional<double> binary(const std::vector<double>& scores,

@@ -25,4 +25,10 @@ at::Tensor integers(const std::vector<int64_t>& values) {
   return integers(values, {static_cast<int64_t>(values.size())});
 }
 
+std::optional<double> only(const MetricResult& result) {
+  EXPECT_EQ(result.values.size(), 1U);
+  EXPECT_EQ(result.values.at(0).first, "");
+  return result.values.at(0).second;
+}
+
 }  // namespace muster::test

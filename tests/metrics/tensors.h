@@ -2,10 +2,12 @@
 
 #include <ATen/core/Tensor.h>
 #include <muster/base/error.h>
+#include <muster/metrics/metric.h>
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,9 @@ at::Tensor tensor(const std::vector<double>& values, std::vector<int64_t> shape,
 at::Tensor integers(const std::vector<int64_t>& values, std::vector<int64_t> shape);
 /// The one-dimensional tensor of these whole numbers.
 at::Tensor integers(const std::vector<int64_t>& values);
+
+/// The one value of a metric, which has the metric's own name.
+std::optional<double> only(const MetricResult& result);
 
 /// The message of the error of this kind that `call` throws.
 template <typename Call>

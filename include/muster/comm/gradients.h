@@ -9,8 +9,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
+
+namespace torch::autograd {
+struct Node;
+}
 
 namespace muster {
 
@@ -61,5 +66,8 @@ class GradientReducer {
 /// it, at the same place of the group.
 std::unique_ptr<GradientReducer> make_gradient_reducer(Group& group, NamedTensors parameters,
                                                        const ReducerOptions& options);
+
+/// What a backward from `loss` runs through: the nodes of its graph, each once.
+std::unordered_set<const torch::autograd::Node*> nodes_behind(const at::Tensor& loss);
 
 }  // namespace muster

@@ -23,22 +23,15 @@ class Mean : public AveragedMetric {
 };
 
 /// The sum of values; exact, rounded once. Its one value is named "".
-class Sum : public Metric {
+class Sum : public SummedMetric {
  public:
-  void update(double value);
+  void update(double value) { add(value); }
   void update(std::span<const double> values);
 
-  /// Nothing when nothing was added.
-  [[nodiscard]] std::optional<double> value() const;
-
-  std::string state() override;
-  void merge(std::string_view state) override;
-  MetricResult compute() override;
-  void reset() override;
-
  private:
-  ExactSum sum_;
-  int64_t count_ = 0;
+  [[nodiscard]] double value_from(const ExactSum& sum, int64_t /*weight*/) const override {
+    return sum.sum();
+  }
 };
 
 struct StandardDeviationOptions {

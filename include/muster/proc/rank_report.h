@@ -9,6 +9,11 @@ namespace muster {
 /// is a failure, since the others still count on it. Without Muster's launcher it does nothing.
 void report_begin();
 
+/// States that a signal has told this rank to stop, so that the launcher tells the others: for work
+/// in which they meet late. Call it after report_begin, at any time; the first call counts. Without
+/// Muster's launcher it does nothing.
+void report_stop(int signal);
+
 /// States that the rank's part of the work is done. Call it after the last collective.
 void report_end();
 

@@ -7,11 +7,14 @@ namespace muster {
 /// background jobs).
 void install_stop_signals();
 
-/// The signal that asks for a stop, 0 when none came. The first one counts, but SIGUSR1 (save)
-/// gives way to the others. Any thread.
+/// The signal that asks for a stop, 0 when none came; the first one counts. Never SIGUSR1. Any
+/// thread.
 int stop_signal();
 
-/// Whether any came. Any thread.
+/// Whether a signal asks for a stop. Any thread.
 bool stop_requested();
+
+/// Whether SIGUSR1 has asked to save since the last call. Any thread.
+bool take_save_request();
 
 }  // namespace muster

@@ -86,6 +86,16 @@ constexpr auto enum_names(NonFiniteLoss /*unused*/) {
   return std::array{std::pair{"stop", NonFiniteLoss::stop}, std::pair{"skip", NonFiniteLoss::skip}};
 }
 
+/// What follows when a checkpoint cannot be written.
+enum class CheckpointFailure {
+  stop,  ///< an error
+  warn,  ///< a line on stderr, and the training goes on; an error at its end if the last one failed
+};
+constexpr auto enum_names(CheckpointFailure /*unused*/) {
+  return std::array{std::pair{"stop", CheckpointFailure::stop},
+                    std::pair{"warn", CheckpointFailure::warn}};
+}
+
 enum class Strategy {
   ddp,                              ///< each loss depends on every parameter
   ddp_find_unused_parameters_true,  ///< parameters may be left out of a loss; slower
@@ -165,6 +175,11 @@ struct TrainerOptions {
   /// Writes checkpoints beside the training, as the values were at the call; an error shows at the
   /// next step, the next checkpoint or the end.
   bool async_checkpointing = false;
+  /// What follows when a checkpoint cannot be written; those before it stay in any case.
+  CheckpointFailure checkpoint_failure = CheckpointFailure::stop;
+  /// After each n-th optimizer step all ranks compare their parameters, to the bit; 0: never. For
+  /// the search for what makes them differ: it reads all parameters, and gathers their digests.
+  int64_t check_weights_every_n_steps = 0;
   /// Progress on stderr: a bar on a terminal, lines elsewhere.
   bool enable_progress_bar = true;
   /// A table of the module's parts on stderr before training.
@@ -197,6 +212,8 @@ struct TrainerOptions {
       Field{"log_every_n_steps", &TrainerOptions::log_every_n_steps},
       Field{"enable_checkpointing", &TrainerOptions::enable_checkpointing},
       Field{"async_checkpointing", &TrainerOptions::async_checkpointing},
+      Field{"checkpoint_failure", &TrainerOptions::checkpoint_failure},
+      Field{"check_weights_every_n_steps", &TrainerOptions::check_weights_every_n_steps},
       Field{"enable_progress_bar", &TrainerOptions::enable_progress_bar},
       Field{"enable_model_summary", &TrainerOptions::enable_model_summary},
       Field{"timeout", &TrainerOptions::timeout});
