@@ -7,8 +7,8 @@
 namespace muster {
 
 /// Runs the writing of checkpoints one after another: at once, or on a thread beside the training,
-/// one at a time. What one throws is thrown again at the next call; or it is told on standard error,
-/// and thrown by `finish` alone, if no later one has gone well. One thread uses it.
+/// one at a time. What one throws is thrown again at the next call; or it is told on standard
+/// error, and thrown by `finish` alone, if no later one has gone well. One thread uses it.
 class CheckpointSaver {
  public:
   CheckpointSaver(bool beside, bool stops) : beside_{beside}, stops_{stops} {}

@@ -49,7 +49,8 @@ struct Loop {
 std::optional<at::ScalarType> batch_dtype(Precision precision);
 
 /// One epoch of validate, test or predict, ending with its one sync. Leaves torch's generator as it
-/// was. A sanity check calls no callbacks. A rank that is told to stop by a signal leaves its other batches out.
+/// was. A sanity check calls no callbacks. A rank that is told to stop by a signal leaves its other
+/// batches out.
 EpochResult evaluate(Pass& pass, Loop& loop);
 
 /// Tells the callbacks that the epoch which `evaluate` ran has ended with `report`.

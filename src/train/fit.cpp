@@ -108,7 +108,7 @@ class Fit {
   std::optional<Clock::time_point> deadline_;
   std::optional<TrainingState> training_{};
   bool stopped_ = false;
-  bool told_to_stop_ = false;      ///< by a signal: there is little time
+  bool told_to_stop_ = false;     ///< by a signal: there is little time
   Clock::time_point saved_at_{};  ///< when all saved since one was asked to
 };
 

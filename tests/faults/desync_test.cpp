@@ -5,6 +5,11 @@
 #include "support/texts.h"
 
 #include <muster/base/format.h>
+#include <muster/io/checkpoint_folder.h>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/all.h>
+#include <ATen/ops/isfinite.h>
 
 #include <algorithm>
 
@@ -64,6 +69,29 @@ TEST_F(Faults, C30_ARankWithOtherWeightsStartsFromThoseOfRankZero) {
   EXPECT_TRUE(last_model() == whole_model({.options = {"--trainer.max_epochs", "1"}}));
 }
 
+TEST_F(Faults, C30_ParametersThatComeApartLaterAreNamedWhenTheyAreCompared) {
+  const Arguments compared{"--trainer.check_weights_every_n_steps", "2", "--trainer.max_epochs",
+                           "3"};
+  expect({.ranks = 3, .fault = "batch_end:1:5:drift", .options = compared},
+         {.exit_code = 70,
+          .says = "the ranks have come apart by step 6: rank 1 has other values of 'b' "
+                  "\\(float32\\[1, 16\\]\\) than rank 0"});
+  expect({.ranks = 3, .options = compared, .run = "calm"}, {.exit_code = 0, .within_s = 30});
+}
+
+TEST_F(Faults, C30_AnotherCheckpointOnOneRankIsNamed) {
+  const Arguments one_epoch{"--trainer.max_epochs", "1"};
+  expect({.options = one_epoch}, {.exit_code = 0, .within_s = 30});
+  expect({.options = {"--trainer.max_epochs", "1", "--trainer.seed", "7"}, .run = "other"},
+         {.exit_code = 0, .within_s = 30});
+  expect({.fault = "main:1:*:elsewhere",
+          .options = {"--trainer.max_epochs", "2", "--ckpt_path", "./last.ckpt"},
+          .script = format("cd {}; exec \"$@\"", (run_dir() / "checkpoints").native())},
+         {.exit_code = 70,
+          .within_s = 20,
+          .says = "rank 1 has read another checkpoint ./last.ckpt than rank 0"});
+}
+
 TEST_F(Faults, C31_AParameterThatOneRankLeavesOutIsNamed) {
   expect({.fault = "step:1:*:unused"},
          {.exit_code = 1,
@@ -111,10 +139,18 @@ TEST_F(Faults, C34_ALossThatIsNaNOnOneRankStopsAllWithItsName) {
 }
 
 TEST_F(Faults, C34_OrIsSkippedByAllAtTheSameStep) {
-  Job job = start({.fault = "step:1:5:nan",
-                   .options = {"--trainer.non_finite_loss", "skip", "--trainer.max_epochs", "2"}});
+  // A rank that did not skip would have parameters that are NaN, and other ones than the others.
+  Job job = start({.ranks = 3,
+                   .fault = "step:1:5:nan",
+                   .options = {"--trainer.non_finite_loss", "skip", "--trainer.max_epochs", "2",
+                               "--trainer.check_weights_every_n_steps", "1"}});
   expect(job, {.exit_code = 0, .within_s = 30});
-  EXPECT_EQ(count(job.lines(0), "step"), count(job.lines(1), "step"));
+  EXPECT_EQ(count(job.lines(0), "step"), 8);
+  EXPECT_EQ(count(job.lines(1), "step"), 8);
+  const NamedTensors model = read_checkpoint(run_dir() / "checkpoints/last.ckpt").model;
+  for (const auto& [name, tensor] : model) {
+    EXPECT_TRUE(at::isfinite(tensor).all().item<bool>()) << name;
+  }
 }
 
 TEST_F(Faults, C35_AStopByAValueThatDiffersFromRankToRankIsTakenByAll) {

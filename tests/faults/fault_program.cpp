@@ -1,7 +1,8 @@
 // Trains a small network in which MUSTER_FAULT plants faults, a list of POINT:RANK:STEP:ACTION
 // (RANK and STEP may be *). Points: main, start (on_fit_start), load (STEP is a sample), step
-// (training_step), backward, val (STEP is a batch), val_end, end (on_train_end). Each step and each
-// validation batch of a rank is a line in MARKS/rank-K, and so is a fault, with the time.
+// (training_step), backward, batch_end, val (STEP is a batch), val_end, end (on_train_end). Each
+// step and each validation batch of a rank is a line in MARKS/rank-K, and so is a fault, with the
+// time.
 
 #include <muster/muster.h>
 #include <muster/proc/rank_env.h>
@@ -23,6 +24,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -130,6 +132,8 @@ const std::map<std::string, std::function<void()>> actions{
      }},
     {"hang", hang},
     {"throw", [] { throw std::runtime_error{"the planned failure"}; }},
+    // To a folder of the same name as the one that it is in, of the run folder `other`.
+    {"elsewhere", [] { std::filesystem::current_path("../../other/checkpoints"); }},
     {"late", [] { std::this_thread::sleep_for(std::chrono::seconds{2}); }},
 };
 
@@ -224,6 +228,13 @@ class Net : public muster::Module<Sample> {
     }
     step.log("train/loss", loss);
     return loss;
+  }
+  void on_train_batch_end(const at::Tensor& /*loss*/, const Batch& /*batch*/,
+                          muster::Step& step) override {
+    if (faults_.planted("batch_end", step.global_step()) != "drift") return;
+    faults_.note("batch_end");
+    const at::NoGradGuard no_grad;
+    b_.select(1, 3).add_(1e-6);
   }
   void validation_step(const Batch& batch, muster::Step& step) override {
     marks_.add("val " + std::to_string(batch.batch_idx()) + " of " +

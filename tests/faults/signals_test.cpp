@@ -80,11 +80,12 @@ TEST_F(Faults, D39_SigtermInValidationStopsIt) {
 
 TEST_F(Faults, D39_SigtermToOneRankInValidationStopsAll) {
   Job job = start({.ranks = 3,
-                   .options = joined(long_epochs, {"--data.val_samples", "200", "--model.val_ms",
+                   .options = joined(long_epochs, {"--data.val_samples", "3000", "--model.val_ms",
                                                    "20", "--trainer.num_sanity_val_steps", "0"})});
   ASSERT_TRUE(job.wait_for(2, "val 11 of 2"));
   job.send(job.pid_of(1), SIGTERM);
-  expect(job, {.exit_code = 143, .within_s = 25, .says = "muster: stopped by SIGTERM\n$"});
+  // The whole of it takes 10 s.
+  expect(job, {.exit_code = 143, .within_s = 3, .says = "muster: stopped by SIGTERM\n$"});
   EXPECT_EQ(checkpoints().size(), 1U);
 }
 
@@ -141,6 +142,16 @@ TEST_F(Faults, D41_Sigusr1ToTheLauncherSavesWithinAStepAndTheTrainingGoesOn) {
   const auto names = checkpoints();
   ASSERT_EQ(names.size(), 3U);
   EXPECT_TRUE(says(names[0] + names[1] + names[2], "epoch=0-step=([6-9]|1[0-9]).ckpt"));
+}
+
+TEST_F(Faults, D41_EachSigusr1Saves) {
+  Job job = start({.ranks = 1, .options = joined(long_epochs, {"--model.step_ms", "50"})});
+  ASSERT_TRUE(job.wait_for(0, "step 5"));
+  job.send(job.pid(), SIGUSR1);
+  ASSERT_TRUE(job.wait_for(0, "step 40"));
+  job.send(job.pid(), SIGUSR1);
+  expect(job, {.exit_code = 0, .within_s = 30});
+  EXPECT_EQ(checkpoints().size(), 4U);
 }
 
 TEST_F(Faults, D42_AKillThatComesSoonAfterSigtermLeavesThePreviousCheckpoint) {

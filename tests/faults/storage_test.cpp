@@ -96,6 +96,24 @@ TEST_F(Faults, E47_AFileThatMayNotGrowIsTheSame) {
   EXPECT_TRUE(checkpoints().empty());
 }
 
+TEST_F(Faults, E47_OrTheTrainingGoesOnAndShowsItAtItsEndIfTheLastOneFailed) {
+  const Arguments warned = joined(three_epochs, {"--trainer.checkpoint_failure", "warn"});
+  for (const auto* beside : {"false", "true"}) {
+    const Arguments options = joined(warned, {"--trainer.async_checkpointing", beside});
+    expect({.shim = "fsync:step=12:1+:ENOSPC", .options = options, .run = beside},
+           {.exit_code = 0,
+            .within_s = 30,
+            .says = "a checkpoint was not written, and the training goes on: cannot write "
+                    "[^\n]*step=12[^\n]*: No space left on device"});
+    const std::vector<std::string> others{"epoch=0-step=6.ckpt", "epoch=2-step=18.ckpt"};
+    EXPECT_EQ(checkpoints(beside), others);
+    expect({.shim = "fsync:step=18:1+:ENOSPC", .options = options, .run = "last"},
+           {.exit_code = 74, .within_s = 30, .says = "goes on(.|\n)*cannot write [^\n]*step=18"});
+    fs::remove_all(run_dir("last"));
+  }
+  EXPECT_TRUE(last_model("true") == whole_model({.options = three_epochs}));
+}
+
 TEST_F(Faults, E48_APlaceThatCannotBeWrittenIsToldBeforeTheFirstStep) {
   for (const auto* calls : {"any:/run", "open:/checkpoints/."}) {
     Job job = start({.shim = format("{}:1+:EROFS", calls)});
@@ -155,10 +173,35 @@ TEST_F(Faults, E51_OldCheckpointsGoOnlyWhenTheNewOneIsThere) {
   EXPECT_EQ(checkpoints("other").size(), 2U);
 }
 
-TEST_F(Faults, E52_AnAsynchronousSaveThatFailsShowsAtTheNextStepOrAtTheEnd) {
-  expect({.shim = "fsync:checkpoints:1+:EIO", .options = three_epochs},
-         {.exit_code = 74, .within_s = 30, .says = "checkpoints/[^\n]*: Input/output error"});
+TEST_F(Faults, E52_AnAsynchronousSaveHoldsTheValuesOfItsCallThoughTheTrainingGoesOn) {
+  const Arguments options = joined(three_epochs, {"--model.checkpoint_every", "4"});
+  expect({.options = options, .run = "sync"}, {.exit_code = 0, .within_s = 30});
+  // Each save takes a second or two, the steps between them next to none.
+  expect({.shim = "fsync:checkpoints:1+:slow",
+          .options = joined(options, {"--trainer.async_checkpointing", "true"}),
+          .run = "async"},
+         {.exit_code = 0, .within_s = 60});
+  const auto names = checkpoints("sync");
+  EXPECT_EQ(names.size(), 2U);
+  EXPECT_EQ(checkpoints("async"), names);
+  for (const auto& name : names) {
+    const auto path = fs::path{"checkpoints"} / name / "tensors.sha256";
+    EXPECT_EQ(read_file(run_dir("async") / path), read_file(run_dir("sync") / path));
+  }
+}
+
+TEST_F(Faults, E52_AnAsynchronousSaveThatFailsShowsAtTheNextStepAndAtTheEnd) {
+  const Arguments options = joined(three_epochs, {"--trainer.async_checkpointing", "true"});
+  Job job = start(
+      {.shim = "fsync:step=6:1+:EIO", .options = joined(options, {"--model.step_ms", "200"})});
+  expect(job, {.exit_code = 74, .within_s = 30, .says = "step=6[^\n]*: Input/output error"});
+  for (const auto& line : job.lines(0)) {
+    EXPECT_NE(line, "step 8");  // step 7 at most follows
+  }
   EXPECT_TRUE(checkpoints().empty());
+  expect({.shim = "fsync:step=18:1+:EIO", .options = options, .run = "end"},
+         {.exit_code = 74, .within_s = 30, .says = "step=18[^\n]*: Input/output error"});
+  EXPECT_EQ(checkpoints("end").size(), 2U);
 }
 
 /// The values of the first column, which must be whole lines of as many cells as the header has.

@@ -4,11 +4,13 @@
 #include <muster/proc/launch.h>
 #include <muster/proc/rank_env.h>
 #include <muster/proc/rank_failure.h>
+#include <muster/proc/rank_report.h>
 #include <muster/proc/signals.h>
 
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -115,6 +117,17 @@ const std::map<std::string, std::function<void(const std::string&)>> actions{
        std::thread{[] { muster::fail(muster::ErrorKind::io, "thrown on a thread"); }}.join();
      }},
     {"wait-for-stop", [](const std::string&) { wait_for_stop(); }},
+    {"stop-of-one",
+     [](const std::string& prefix) {
+       muster::install_stop_signals();
+       meet(prefix);
+       if (rank() == 1) {
+         muster::report_begin();
+         muster::report_stop(SIGHUP);
+         muster::report_stop(SIGINT);
+       }
+       wait_for_stop();
+     }},
     {"attach-and-sleep",
      [](const std::string& pid_file) {
        muster::attach_to_launcher();

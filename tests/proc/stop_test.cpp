@@ -48,6 +48,15 @@ TEST(Stop, LetsRanksFinishWhatTheyDo) {
   EXPECT_EQ(result.err, "muster: stopped by SIGINT\n");
 }
 
+TEST(Stop, IsToldToAllWhenOneRankReportsIt) {
+  const muster::test::TempFolder folder;
+  Job job{{rank_program(), "stop-of-one", folder / "rank"}, {.ranks = 2}};
+  const auto result = job.finish();
+  EXPECT_EQ(result.exit_code, 129);
+  EXPECT_TRUE(has(result.out, "stopped by 15\nstopped by 15\n"));
+  EXPECT_EQ(result.err, "muster: stopped by SIGHUP\n");
+}
+
 TEST(Stop, KillsARankThatIgnoresItAfterTheGrace) {
   Job job{{"sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.1; done"},
           {.ranks = 2, .stop_grace_s = 0.5}};
