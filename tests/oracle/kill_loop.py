@@ -70,6 +70,12 @@ def wait_for_the_folder(run):
         time.sleep(0.05)
 
 
+def epochs_done(run):
+    """By the name of the last checkpoint, epoch=E-step=S."""
+    last = pathlib.Path(run, "checkpoints/last.ckpt")
+    return int(os.readlink(last).split("-")[0].split("=")[1]) + 1 if os.path.lexists(last) else 0
+
+
 def same(one, other, name):
     left, right = (pathlib.Path(run, name).read_bytes() for run in (one, other))
     assert left == right, f"{name} of {other} differs from that of {one}"
@@ -84,15 +90,19 @@ def main():
 
     killed = collections.Counter()
     finished = False
+    longest = 2.0
     while sum(killed.values()) < kills and not finished:
         with open("killed.log", "ab") as log:
             process = subprocess.Popen(resumed("killed", epochs), stdout=log, stderr=log)
             try:
-                finished = process.wait(timeout=chance.uniform(0.1, 2.0)) == 0
+                finished = process.wait(timeout=chance.uniform(0.1, longest)) == 0
             except subprocess.TimeoutExpired:
                 killed[kill_somebody(chance, process)] += 1
                 process.wait()
         wait_for_the_folder("killed")
+        # However fast the machine is at the moment, the kills are spread over the training.
+        ahead = epochs_done("killed") / epochs > 0.9 * sum(killed.values()) / kills
+        longest = max(0.3, longest * 0.8) if ahead else min(4.0, longest * 1.1)
     print("killed:", dict(killed), flush=True)
     assert sum(killed.values()) == kills, f"the training ended after {sum(killed.values())} kills: give it more epochs"
     ended = subprocess.run(resumed("killed", epochs), capture_output=True, text=True, check=False)
