@@ -127,6 +127,20 @@ class WandbLogger final : public Logger {
     write_row(step, {{checked_key(key), json_string(text)}});
   }
 
+  [[nodiscard]] std::string position() const override { return options_.id; }
+
+  /// Runs of one training name the one before: W&B uploads an offline run as a whole, and a second
+  /// one of the same id would take the place of the first.
+  void go_on(std::string_view position, int64_t step) override {
+    if (position.empty()) {
+      return;  // the checkpoint's training had no W&B run
+    }
+    JsonWriter from{0};
+    from.begin_object().key("run").value(position).key("global_step").value(step).end_object();
+    config_.push_back({"resumed_from", from.text()});
+    write(track::wandb_config({config_.back()}));
+  }
+
   void finish(int exit_code) override {
     write_file_atomically(folder_ / "files" / "config.yaml", track::wandb_config_yaml(config_));
     write_file_atomically(folder_ / "files" / "wandb-summary.json",

@@ -118,6 +118,7 @@ def main():
     assert read[0] == read[1], f"TensorBoard shows (values, steps, last step) {read[1]} instead of {read[0]}"
 
     runs = sorted(pathlib.Path("killed/wandb").glob("offline-run-*"))
+    assert "resumed_from" in pathlib.Path("killed/wandb/latest-run/files/config.yaml").read_text(encoding="utf-8")
     sync = pathlib.Path(__file__).with_name("wandb_sync.sh")
     for run in chance.sample(runs, min(len(runs), MOST_SYNCS)):
         synced = subprocess.run(["bash", str(sync), str(run), os.environ["WANDB"]], capture_output=True, text=True, check=False)

@@ -228,6 +228,21 @@ TEST(WandbLogger, WritesWhatTheRealToolWouldAddOnSync) {
   EXPECT_EQ(test::to_hex(entries_of(dir, exit_record).at(0).body), "08031002");
 }
 
+TEST(WandbLogger, ARunThatGoesOnNamesTheOneBefore) {
+  const TempDir dir;
+  auto logger = logger_in(dir);
+  EXPECT_EQ(logger->position(), "abcd1234");
+  logger->log_hyperparameters(R"({"seed": 7})");
+  logger->go_on("", 5);
+  logger->go_on("efgh5678", 40);
+  logger->finish(0);
+  const auto entries = entries_of(dir, config);
+  ASSERT_EQ(entries.size(), 2U);
+  EXPECT_EQ(entries[1].items, (std::map<std::string, std::string>{
+                                  {"resumed_from", R"({"run": "efgh5678", "global_step": 40})"}}));
+  EXPECT_NE(read_file(files_of(dir) / "config.yaml").find("efgh5678"), std::string::npos);
+}
+
 TEST(WandbLogger, TakesNothingAfterItsEnd) {
   const TempDir dir;
   auto logger = logger_in(dir);

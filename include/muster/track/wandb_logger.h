@@ -32,7 +32,8 @@ struct WandbOptions {
 /// W&B program is needed and nothing leaves the machine. Each record is one write(2), so a killed
 /// run is readable up to its last whole record. Rows are numbered (`_step`) 0, 1, 2, ... in the
 /// order of the calls and carry the optimizer step as `trainer/global_step`, W&B's x axis. Tables
-/// are passed over.
+/// are passed over. A training that goes on has a run of its own, whose configuration says
+/// `resumed_from`: the id of the run before, and the step.
 ///
 /// A value may not be called `_step`, `_runtime`, `_timestamp` or `trainer/global_step`: Error of
 /// kind `usage`. Not safe to share between threads; the folder is created here.
