@@ -176,7 +176,7 @@ bool Job::wait_for(int rank, const std::string& line) const {
 }
 
 void Job::send(pid_t to, int signal) {
-  ASSERT_GT(to, 1);
+  ASSERT_GT(to, 1);  // -1 would be every process of the machine
   if (!sent_) sent_ = Clock::now();
   kill(to, signal);
 }

@@ -116,7 +116,7 @@ TEST_F(Faults, D39_SigtermWhileRanksMeetEndsTheJob) {
   job.send(job.pid(), SIGTERM);
   std::this_thread::sleep_for(3s);
   EXPECT_LE(job.pids().size(), 2U);  // The rank that waited is gone.
-  kill(job.pid_of(1), SIGKILL);
+  job.send(job.pid_of(1), SIGKILL);
   job.finish();
 }
 
