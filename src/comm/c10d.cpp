@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -184,7 +183,7 @@ class C10dTransport final : public Transport {
     std::vector<std::string> all(sizes.size());
     if (largest == 0) return all;
     auto input = at::empty({largest}, at::kByte);
-    std::memcpy(input.data_ptr(), mine.data(), mine.size());
+    std::copy(mine.begin(), mine.end(), static_cast<char*>(input.data_ptr()));
     auto output = at::empty({static_cast<int64_t>(size()) * largest}, at::kByte);
     all_gather(input, output);
     const auto* bytes = static_cast<const char*>(output.const_data_ptr());

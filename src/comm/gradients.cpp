@@ -39,7 +39,7 @@ void append_bytes(std::string& bytes, const at::Tensor& tensor) {
 /// A dense tensor like `like` from the bytes at `offset`, which moves on.
 at::Tensor take_bytes(const std::string& bytes, size_t& offset, const at::Tensor& like) {
   at::Tensor tensor = at::empty(like.sizes(), at::TensorOptions{}.dtype(like.dtype()));
-  std::memcpy(tensor.data_ptr(), bytes.data() + offset, tensor.nbytes());
+  std::copy_n(bytes.data() + offset, tensor.nbytes(), static_cast<char*>(tensor.data_ptr()));
   offset += tensor.nbytes();
   return tensor;
 }
