@@ -196,14 +196,19 @@ void copy_bytes(const fs::path& source, const fs::path& target) {
 }  // namespace
 
 std::string read_file(const fs::path& path, uint64_t max_bytes) {
-  const Descriptor file{open_retrying(path, O_RDONLY)};
+  // Opening a pipe would wait for somebody who writes to it.
+  const Descriptor file{open_retrying(path, O_RDONLY | O_NONBLOCK)};
   if (!file.is_open()) {
     fail_with(ErrorKind::data, "read", path, errno);
   }
+  struct stat about {};
+  const bool endless = fstat(file.get(), &about) == 0 && !S_ISREG(about.st_mode) &&
+                       !S_ISDIR(about.st_mode);  // which reading refuses in its own words
+  check(!endless, ErrorKind::data, "cannot read {}: it is no regular file", path.native());
   return read_open_file(file, path, max_bytes);
 }
 
-std::optional<std::string> read_file_if_there(const fs::path& path) {
+std::optional<std::string> read_file_if_there(const fs::path& path, uint64_t max_bytes) {
   const Descriptor file{open_retrying(path, O_RDONLY)};
   if (!file.is_open() && (errno == ENOENT || errno == ENOTDIR)) {
     return std::nullopt;
@@ -211,7 +216,7 @@ std::optional<std::string> read_file_if_there(const fs::path& path) {
   if (!file.is_open()) {
     fail_with(ErrorKind::data, "read", path, errno);
   }
-  return read_open_file(file, path, uint64_t{1} << 32U);
+  return read_open_file(file, path, max_bytes);
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content, Durability durability) {
@@ -240,5 +245,7 @@ void make_folder(const fs::path& path) {
   const int code = error ? error.value() : ENOTDIR;
   fail_with(output_kind(code), "create the folder", path, code);
 }
+
+void remove_if_empty(const fs::path& folder) { rmdir(folder.c_str()); }
 
 }  // namespace muster

@@ -51,7 +51,8 @@ class Rendezvous {
     }
     const StorePtr store = open_store();
     if (!options_.agent_store) check_job(store);
-    auto own = c10::make_intrusive<c10d::PrefixStore>(options_.key_prefix, store);
+    auto own =
+        c10::make_intrusive<c10d::PrefixStore>(sha256_hex("keys " + options_.key_prefix), store);
     check(own->add(key_of(options_.rank), 1) == 1, ErrorKind::rendezvous,
           "another process is rank {} of the job at {} port {} already; give each job a "
           "MASTER_PORT of its own",
@@ -140,6 +141,7 @@ StorePtr Rendezvous::open_store() const {
 
 GlooPtr make_gloo(const StorePtr& store, const std::string& name, const C10dOptions& options,
                   const std::string& address) {
+  const detail::SocketsClosedOnExec gloos_are;
   auto gloo_options =
       c10d::ProcessGroupGloo::Options::create(milliseconds_of(options.rendezvous_timeout));
   gloo_options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(address));

@@ -3,13 +3,18 @@
 #include <muster/base/check.h>
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <system_error>
 #include <thread>
@@ -68,6 +73,29 @@ class Socket {
 
 }  // namespace
 
+namespace {
+
+/// 0.0.0.0 and :: stand for every address of a host, whatever network that is on.
+bool is_wildcard(const sockaddr* address) {
+  if (address->sa_family == AF_INET) {
+    return reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr == htonl(INADDR_ANY);
+  }
+  const auto* ipv6 = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr.s6_addr;
+  const bool is_mapped = IN6_IS_ADDR_V4MAPPED(reinterpret_cast<const in6_addr*>(ipv6));
+  return address->sa_family == AF_INET6 &&
+         std::all_of(ipv6 + (is_mapped ? 12 : 0), ipv6 + 16, [](auto byte) { return byte == 0; });
+}
+
+std::string address_text(const std::string& host, const addrinfo& address) {
+  check(!is_wildcard(address.ai_addr),
+        "MASTER_ADDR={} is no address of a host: anybody who reaches this host on any network "
+        "could join the job; name one, 127.0.0.1 for ranks of one host",
+        host);
+  return text_of(address.ai_addr, address.ai_addrlen);
+}
+
+}  // namespace
+
 std::string resolve(const std::string& host) {
   // This name means loopback by RFC 6761, also on a machine whose tables lack it.
   if (host == "localhost") {
@@ -75,9 +103,9 @@ std::string resolve(const std::string& host) {
   }
   const auto list = addresses_of(host, nullptr, SOCK_STREAM);
   for (const addrinfo* a = list.get(); a != nullptr; a = a->ai_next) {
-    if (a->ai_family == AF_INET) return text_of(a->ai_addr, a->ai_addrlen);
+    if (a->ai_family == AF_INET) return address_text(host, *a);
   }
-  return text_of(list->ai_addr, list->ai_addrlen);
+  return address_text(host, *list);
 }
 
 bool is_loopback(const std::string& address) {
@@ -140,6 +168,30 @@ void wait_for_listener(const std::string& address, int port,
        reason = try_to_connect(*list)) {
     until(reason);
     std::this_thread::sleep_for(std::chrono::milliseconds{20});
+  }
+}
+
+namespace {
+
+std::set<int> open_sockets() {
+  std::set<int> sockets;
+  std::error_code error;
+  for (auto entry = std::filesystem::directory_iterator{"/proc/self/fd", error};
+       !error && entry != std::filesystem::directory_iterator{}; entry.increment(error)) {
+    const int fd = std::atoi(entry->path().filename().c_str());
+    struct stat about {};
+    if (fstat(fd, &about) == 0 && S_ISSOCK(about.st_mode)) sockets.insert(fd);
+  }
+  return sockets;
+}
+
+}  // namespace
+
+SocketsClosedOnExec::SocketsClosedOnExec() : before_{open_sockets()} {}
+
+SocketsClosedOnExec::~SocketsClosedOnExec() {
+  for (const int fd : open_sockets()) {
+    if (!before_.contains(fd)) fcntl(fd, F_SETFD, FD_CLOEXEC);
   }
 }
 

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 
 namespace muster::detail {
 
 /// The first IPv4 address of a host name, or the first IPv6 one where it has none, as text. Error
-/// of kind `rendezvous` when it has no address.
+/// of kind `rendezvous` when it has no address, `usage` when it stands for all of a host's.
 std::string resolve(const std::string& host);
 
 /// Whether an address that `resolve` gave is of this host alone.
@@ -22,5 +23,18 @@ int listen_at(const std::string& address, int port);
 /// wait is to end. It is told what connecting says: "Connection refused".
 void wait_for_listener(const std::string& address, int port,
                        const std::function<void(const std::string& reason)>& until);
+
+/// The sockets that others open while it lives are closed on exec: a program that a rank starts and
+/// leaves behind would keep its connections open, and the other ranks would wait for it.
+class SocketsClosedOnExec {
+ public:
+  SocketsClosedOnExec();
+  SocketsClosedOnExec(const SocketsClosedOnExec&) = delete;
+  SocketsClosedOnExec& operator=(const SocketsClosedOnExec&) = delete;
+  ~SocketsClosedOnExec();
+
+ private:
+  std::set<int> before_;
+};
 
 }  // namespace muster::detail

@@ -4,6 +4,7 @@
 #include "src/comm/sockets_internal.h"
 
 #include <muster/base/check.h>
+#include <muster/base/digest.h>
 
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -75,7 +76,7 @@ struct Hello {
 
   Hello() = default;
   explicit Hello(const TcpOptions& options) : rank{options.rank}, size{options.size} {
-    options.job.copy(job.data(), job.size());
+    sha256_hex(options.job).copy(job.data(), job.size());  // which may be of any length
   }
   [[nodiscard]] bool is_of_same_job(const Hello& other) const {
     return greeting == other.greeting && job == other.job && size == other.size;

@@ -52,7 +52,15 @@ std::string manifest_json(const CheckpointManifest& manifest) {
 }
 
 CheckpointManifest parse_manifest(std::string_view json, std::string_view path) {
-  const Json parsed = Json::parse(json, nullptr, false);
+  constexpr int deepest = 64;  // each level takes far more memory than its bracket
+  const auto check_depth = [&](int depth, Json::parse_event_t event, const Json&) {
+    const bool opens =
+        event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
+    check(!opens || depth < deepest, ErrorKind::data, "{}: nests more than {} levels", path,
+          deepest);
+    return true;
+  };
+  const Json parsed = Json::parse(json, check_depth, false);
   // nlohmann's parser takes a zero byte for the end of the text.
   check(parsed.is_object() && json.find('\0') == std::string_view::npos, ErrorKind::data,
         "{}: is no JSON object", path);

@@ -211,9 +211,9 @@ std::string header_of(const NamedTensors& tensors, const NamedTexts& metadata) {
 SafeTensors load_safetensors(const std::filesystem::path& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
+  check(!error, ErrorKind::data, "{}: cannot be opened as a file", path.native());  // or waits
   std::ifstream input{path, std::ios::binary};
-  check(!error && input.is_open(), ErrorKind::data, "{}: cannot be opened as a file",
-        path.native());
+  check(input.is_open(), ErrorKind::data, "{}: cannot be opened as a file", path.native());
   return read(input, static_cast<int64_t>(size), path.native());
 }
 

@@ -1,6 +1,7 @@
 #include <muster/base/check.h>
 #include <muster/base/env.h>
 #include <muster/base/error.h>
+#include <muster/base/files.h>
 #include <muster/proc/rank_env.h>
 #include <muster/proc/rank_failure.h>
 
@@ -20,6 +21,7 @@
 #include "src/proc/crash_report_internal.h"
 #include "src/proc/error_pipe_internal.h"
 #include "src/proc/failure_record_internal.h"
+#include "src/proc/verdict_internal.h"
 
 namespace muster {
 
@@ -38,7 +40,7 @@ std::string indented_detail(const detail::FailureRecord& record) {
   std::string text;
   const auto add = [&text](const char* label, const std::string& value) {
     if (!value.empty()) {
-      text += format("  {}{}\n", label, value);
+      text += format("  {}{}\n", label, detail::shown(value));
     }
   };
   add("during ", record.phase);
@@ -49,10 +51,11 @@ std::string indented_detail(const detail::FailureRecord& record) {
 
 void print_own_failure(const RankEnv& env, const detail::FailureRecord& record) {
   const std::string who = env.world_size > 1 ? format("rank {}: ", env.rank) : "";
-  std::string text = format("muster: error: {}{}\n", who, record.message);
+  std::string text = format("muster: error: {}{}\n", who, detail::shown(record.message));
   if (record.code == static_cast<int>(ErrorKind::peer_lost)) {
     // Another rank tells why; this one is a consequence.
-    text = format("muster: {}{}\n", who, record.message.substr(0, record.message.find('\n')));
+    text = format("muster: {}{}\n", who,
+                  detail::shown(record.message.substr(0, record.message.find('\n'))));
   } else {
     text += indented_detail(record);
   }
@@ -168,7 +171,7 @@ void clear_error_files(const std::string& run_dir, int rank, int world_size) {
       fs::remove(entry->path(), in_use);
     }
   }
-  fs::remove(folder, ignored);  // Only when it is empty now.
+  remove_if_empty(folder);
 }
 
 }  // namespace muster

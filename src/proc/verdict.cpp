@@ -11,25 +11,29 @@
 
 namespace muster::detail {
 
+std::string shown(const std::string& text) {
+  const std::string valid = valid_utf8(text);
+  std::string out;
+  for (size_t at = 0; at < valid.size(); ++at) {
+    const char c = valid[at];
+    const bool is_control = (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
+    if (c == '\n') {
+      out += "\n  ";
+    } else if (c == '\xc2' && static_cast<unsigned char>(valid[at + 1]) < 0xa0) {
+      ++at;  // U+0080 to U+009F are control characters too
+    } else if (!is_control) {
+      out += c;
+    }
+  }
+  return out;
+}
+
 namespace {
 
 constexpr int peer_lost = static_cast<int>(ErrorKind::peer_lost);
 
 int64_t failed_ns(const RankOutcome& outcome) {
   return outcome.record ? outcome.record->monotonic_ns : outcome.ended_ns;
-}
-
-// A rank's text on a terminal: no control characters, further lines indented.
-std::string shown(const std::string& text) {
-  std::string out;
-  for (const char c : valid_utf8(text)) {
-    if (c == '\n') {
-      out += "\n  ";
-    } else if ((static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) || c == '\t') {
-      out += c;
-    }
-  }
-  return out;
 }
 
 std::string first_line(const std::string& text) { return shown(text.substr(0, text.find('\n'))); }

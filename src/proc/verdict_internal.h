@@ -48,6 +48,9 @@ bool is_stop_code(int code);
 /// "SIGKILL"
 std::string signal_name(int signal);
 
+/// A rank's text on a terminal: no control characters, further lines indented.
+std::string shown(const std::string& text);
+
 struct Verdict {
   int exit_code = 0;
   std::string text{};  ///< for stderr; "" when there is nothing to say

@@ -72,7 +72,7 @@ void remove_ours(const fs::path& folder, const Ours& ours) {
   std::vector<fs::path> files;
   std::vector<fs::path> folders{folder};
   for (const auto& entry : fs::recursive_directory_iterator{folder, ignored}) {
-    if (entry.is_directory()) {
+    if (entry.is_directory() && !entry.is_symlink()) {
       folders.push_back(entry.path());
     } else if (ours(entry.path())) {
       files.push_back(entry.path());
@@ -82,7 +82,7 @@ void remove_ours(const fs::path& folder, const Ours& ours) {
     fs::remove(file, ignored);
   }
   for (const auto& empty : std::ranges::reverse_view(folders)) {
-    fs::remove(empty, ignored);
+    remove_if_empty(empty);
   }
 }
 
@@ -92,7 +92,7 @@ void try_to_write(const fs::path& folder) {
   write_file_atomically(probe, "", Durability::process);
   std::error_code ignored;
   fs::remove(probe, ignored);
-  fs::remove(folder, ignored);  // Only when it is empty.
+  remove_if_empty(folder);
 }
 
 }  // namespace

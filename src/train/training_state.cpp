@@ -272,6 +272,8 @@ Value TrainingState::state(const Value& log) const {
 
 void TrainingState::save(const SaveRequest& request) {
   check_checkpoint_name(request.name);
+  // A callback's list of them may come from a checkpoint that somebody else made.
+  std::ranges::for_each(request.remove, check_checkpoint_name);
   const Value log = kept_ ? kept_->log : collect_log();
   if (context_.writer == nullptr) {
     return;

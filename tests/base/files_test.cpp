@@ -80,6 +80,14 @@ TEST(ReadFile, RefusesMoreThanTheMost) {
   EXPECT_EQ(error_of([] { read_file("/proc/self/status", 20); }).kind(), ErrorKind::data);
 }
 
+TEST(ReadFile, RefusesAPipeInsteadOfWaitingForIt) {
+  const TempFolder folder;
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  const Error error = error_of([&] { read_file(folder / "pipe"); });
+  EXPECT_EQ(error.kind(), ErrorKind::data);
+  EXPECT_TRUE(contains(error.what(), "no regular file")) << error.what();
+}
+
 TEST(ReadFile, NamesThePathThatCannotBeRead) {
   const TempFolder folder;
   write_file_atomically(folder / "file", "");
@@ -234,6 +242,15 @@ TEST(MakeFolder, NamesTheFolderThatCannotBeMade) {
     EXPECT_EQ(error.kind(), ErrorKind::output);
     EXPECT_TRUE(contains(error.what(), path.native())) << error.what();
   }
+}
+
+TEST(RemoveIfEmpty, LeavesLinksAndWhatHoldsSomething) {
+  const TempFolder folder;
+  for (const auto* name : {"empty", "full", "elsewhere"}) fs::create_directory(folder / name);
+  write_file_atomically(folder / "full/file", "");
+  fs::create_directory_symlink("elsewhere", folder / "link");
+  for (const auto* name : {"empty", "full", "link", "missing"}) remove_if_empty(folder / name);
+  EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"elsewhere", "full", "link"}));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "src/cli/invocation_internal.h"
 #include "support/temp_folder.h"
 #include "support/texts.h"
+#include "tests/base/expect_error.h"
 
 #include <muster/base/error.h>
 #include <muster/base/files.h>
@@ -113,6 +114,14 @@ TEST(Arguments, WhatIsMissingIsNamed) {
   EXPECT_TRUE(has(message_of({"validate", "--devices"}), "--devices needs a value"));
   EXPECT_TRUE(has(message_of({"validate", "--config", "nowhere.yaml"}), "nowhere.yaml"));
   EXPECT_TRUE(has(message_of({"validate", "predict"}), "two commands"));
+}
+
+TEST(Arguments, AFileWithoutEndIsReadToABound) {
+  const auto error = error_of([] {
+    parse_arguments("prog", {"validate", "--config", "/dev/zero"});
+  });
+  EXPECT_EQ(error.kind(), ErrorKind::data);
+  EXPECT_TRUE(has(error.what(), "/dev/zero has more than")) << error.what();
 }
 
 TEST(Arguments, AFileWithAnUnknownSectionBringsTheClosestOne) {

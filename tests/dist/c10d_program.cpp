@@ -8,6 +8,8 @@
 
 #include <ATen/ops/full.h>
 #include <dirent.h>
+#include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
@@ -148,15 +150,30 @@ int run_listeners(Group& group) {
   return 0;
 }
 
+int run_inherited(Group& group) {
+  const auto further = make_process_group(group, "gradients");
+  group.barrier();
+  int passed = 0;
+  DIR* folder = opendir("/proc/self/fd");
+  while (const dirent* entry = readdir(folder)) {
+    const int fd = std::atoi(static_cast<const char*>(entry->d_name));
+    int domain = 0;
+    socklen_t size = sizeof domain;
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_INET) continue;
+    if ((fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0) ++passed;
+  }
+  closedir(folder);
+  std::printf("sockets that are passed on: %d\n", passed);
+  group.finish();
+  return 0;
+}
+
 int run(const std::string& scenario) {
   const std::map<std::string, std::function<int(Group&)>> scenarios{
-      {"programs", run_programs},
-      {"large", run_large},
-      {"killed", run_killed},
-      {"listeners", run_listeners},
-      {"leaves", run_leaves},
-      {"gives up", run_gives_up},
-      {"further group", run_further_group},
+      {"programs", run_programs},   {"large", run_large},
+      {"killed", run_killed},       {"listeners", run_listeners},
+      {"inherited", run_inherited}, {"leaves", run_leaves},
+      {"gives up", run_gives_up},   {"further group", run_further_group},
       {"restarted", run_restarted},
   };
   Group group = make_c10d_group(options_of_environment());

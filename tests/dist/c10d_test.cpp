@@ -113,6 +113,31 @@ TEST(C10d, ListensOnLoopbackOnlyWhenRankZeroBindsItself) {
   expect_loopback(ranks);
 }
 
+TEST(C10d, APlaceThatStandsForAllAddressesIsRefused) {
+  for (const auto* master : {"0.0.0.0", "::", "0", "::ffff:0.0.0.0"}) {
+    for (const int rank : {0, 1}) {
+      auto environment = environment_of(rank, 2, free_port());
+      environment["MASTER_ADDR"] = master;
+      const auto ended = Child{rank_program("listeners"), environment}.wait();
+      EXPECT_EQ(ended.exit_code, 2) << ended.output;
+      EXPECT_NE(ended.output.find("is no address of a host"), std::string::npos) << ended.output;
+    }
+  }
+}
+
+TEST(C10d, ProgramsThatARankStartsInheritNoSocket) {
+  for (const auto& rank : run_ranks("inherited", 2)) {
+    EXPECT_EQ(rank.exit_code, 0) << rank.output;
+    EXPECT_EQ(rank.output, "sockets that are passed on: 0\n");
+  }
+}
+
+TEST(C10d, TheNameOfAJobMayBeAnyText) {
+  const auto ranks = run_ranks(
+      "large", 2, {{"MUSTER_JOB", "a\n/../" + std::string(5000, 'x')}, {"MUSTER_LAUNCHED", "1"}});
+  for (const auto& rank : ranks) EXPECT_EQ(rank.exit_code, 0) << rank.output;
+}
+
 TEST(C10d, ATakenPortIsARendezvousErrorThatNamesIt) {
   const Listener taken;
   Child child{rank_program("listeners"), environment_of(0, 2, taken.port)};

@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/temp_folder.h"
@@ -284,6 +285,24 @@ TEST_F(CheckpointFolder, RefusesLinksThatCannotBe) {
   EXPECT_EQ(kind(checkpoints_ / "best.ckpt", folder_), ErrorKind::output);
   EXPECT_TRUE(fs::is_directory(checkpoints_ / "best.ckpt" / "something"));
   expect_is(read_checkpoint(folder_), content());
+}
+
+TEST_F(CheckpointFolder, WithAPipeForAFileIsRefusedAtOnce) {
+  for (const auto* name : {"manifest.json", "model.safetensors", "binary"}) {
+    write_checkpoint(folder_, content());
+    fs::remove(folder_ / name);
+    ASSERT_EQ(mkfifo((folder_ / name).c_str(), 0600), 0);
+    EXPECT_EQ(test::error_of([&] { read_checkpoint(folder_); }).kind(), ErrorKind::data) << name;
+    fs::remove_all(folder_);
+  }
+}
+
+TEST_F(CheckpointFolder, WhoseManifestNestsWithoutEndIsRefused) {
+  write_checkpoint(folder_, content());
+  write_file_atomically(folder_ / "manifest.json", std::string(1'000'000, '['));
+  const auto error = test::error_of([&] { read_checkpoint(folder_); });
+  EXPECT_EQ(error.kind(), ErrorKind::data);
+  EXPECT_TRUE(test::contains(error.what(), "nests more than 64 levels")) << error.what();
 }
 
 }  // namespace

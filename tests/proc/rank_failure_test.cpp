@@ -55,6 +55,15 @@ TEST(RankFailure, OfAProcessOnItsOwnGoesToStderrAndTheErrorFile) {
   EXPECT_TRUE(has(muster::read_file(folder / "errors/rank-0.json"), "cannot read it"));
 }
 
+TEST(RankFailure, ShowsATerminalNoControlCharacters) {
+  const std::string title = "\x1b]0;title\x07";
+  EXPECT_EXIT(
+      muster::fail_rank(
+          {.code = 65, .message = "no " + title + "\xc2\x9b" + "2J\nfile", .phase = "fit" + title}),
+      testing::ExitedWithCode(65),
+      "^muster: error: no \\]0;title2J\n  file\n  during fit\\]0;title\n$");
+}
+
 TEST(RankFailure, OfALostPeerIsOneLine) {
   EXPECT_EXIT(muster::fail_rank({.code = 75, .message = "peer lost: rank 1\nmore", .phase = "x"}),
               testing::ExitedWithCode(75), "^muster: peer lost: rank 1\n$");

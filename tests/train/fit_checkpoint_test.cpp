@@ -204,8 +204,8 @@ TEST_F(CheckpointTest, ACheckpointThatCannotBeWrittenBesideTheTrainingEndsIt) {
     set_adam(module, recorder);
     recorder.then = [&](const std::string& event, const Progress& at) {
       if (event != "fit.before_step" || at.global_step != 12) return;
-      const fs::path last = checkpoint("full", "last");
-      while (fs::read_symlink(last) != "epoch=0-step=10.ckpt") std::this_thread::yield();
+      const fs::path best = checkpoint("full", "best");  // the last that is written of one
+      while (fs::read_symlink(best) != "epoch=0-step=10.ckpt") std::this_thread::yield();
       fs::rename(folder() / "full" / "checkpoints", folder() / "full" / "moved away");
       std::ofstream{folder() / "full" / "checkpoints"} << "a file where the folder was";
     };

@@ -2,6 +2,9 @@
 
 #include "fit_fixture.h"
 
+#include <muster/base/files.h>
+
+#include <filesystem>
 #include <mutex>
 #include <sstream>
 
@@ -327,6 +330,44 @@ TEST_F(FitTest, AWishToStopOfOneRankStopsAllAfterTheSameStep) {
       EXPECT_EQ(steps, std::vector<int64_t>(static_cast<size_t>(ranks), expected)) << event;
     }
   }
+}
+
+/// What a run folder may hold that somebody else has put there.
+class RunFolder : public FitTest {
+ protected:
+  Plan checkpointed() const {
+    Plan p = plan("run", 1);
+    p.options.enable_checkpointing = true;
+    return p;
+  }
+};
+
+TEST_F(RunFolder, LinksToFoldersElsewhereStayAndAreWrittenThrough) {
+  std::filesystem::create_directories(folder() / "run");
+  for (const auto* name : {"checkpoints", "predictions", "spool", "media", "errors"}) {
+    std::filesystem::create_directories(folder() / "elsewhere" / name);
+    std::filesystem::create_directory_symlink(folder() / "elsewhere" / name,
+                                              folder() / "run" / name);
+  }
+  fit(checkpointed(), [](const Run&) {});
+  for (const auto* name : {"checkpoints", "predictions", "spool", "media", "errors"}) {
+    EXPECT_TRUE(std::filesystem::is_symlink(folder() / "run" / name)) << name;
+  }
+  EXPECT_TRUE(std::filesystem::is_directory(folder() / "elsewhere/checkpoints/last.ckpt"));
+}
+
+TEST_F(RunFolder, NoCallbackRemovesACheckpointOutsideOfIt) {
+  write_file_atomically(folder() / "other.ckpt/manifest.json", "{}");
+  for (const auto* name : {"../../other", "/other", "..", ""}) {
+    Plan p = checkpointed();
+    p.set = [name](Regression&, Recorder& recorder) {
+      recorder.then = [name](const std::string& event, const Progress& at) {
+        if (event == "fit.batch_end") at.training->save({.name = "mine", .remove = {name}});
+      };
+    };
+    expect_error(ErrorKind::usage, {"cannot be called"}, [&] { fit(p, [](const Run&) {}); });
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder() / "other.ckpt/manifest.json"));
 }
 
 }  // namespace

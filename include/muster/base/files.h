@@ -8,12 +8,13 @@
 
 namespace muster {
 
-/// The whole file. Error of kind `data` that names the path when it cannot be read, or has more
-/// than `max_bytes` bytes.
+/// The whole file. Error of kind `data` that names the path when it cannot be read, has more than
+/// `max_bytes` bytes, or is a pipe or a device, which might never end.
 std::string read_file(const std::filesystem::path& path, uint64_t max_bytes = uint64_t{1} << 32U);
 
-/// The whole file, or nothing when there is none.
-std::optional<std::string> read_file_if_there(const std::filesystem::path& path);
+/// The whole file, or nothing when there is none. It may be a pipe; errors else as of `read_file`.
+std::optional<std::string> read_file_if_there(const std::filesystem::path& path,
+                                              uint64_t max_bytes = uint64_t{1} << 32U);
 
 /// What a written file survives.
 enum class Durability {
@@ -34,5 +35,9 @@ void link_or_copy(const std::filesystem::path& source, const std::filesystem::pa
 
 /// Makes the folder and those above it; Error of kind `output` that names it when that fails.
 void make_folder(const std::filesystem::path& path);
+
+/// Removes a folder that is empty; does nothing else. A link to a folder stays: who has put it
+/// there wants what is written to lie elsewhere.
+void remove_if_empty(const std::filesystem::path& folder);
 
 }  // namespace muster

@@ -27,7 +27,7 @@ struct C10dOptions {
   bool agent_store = false;
   /// All ranks are on this host, so that they talk over loopback; a master on loopback implies it.
   bool one_host = false;
-  /// Goes before every key in the store; new for each job.
+  /// Its digest goes before every key in the store; new for each job, and any text.
   std::string key_prefix = "muster";
   /// Seconds until all ranks must have found each other.
   double rendezvous_timeout = 60;
