@@ -42,6 +42,27 @@ def resumed(run, epochs):
     return command(run, epochs)
 
 
+def last_checkpoint(run):
+    link = pathlib.Path(run, "checkpoints/last.ckpt")
+    return os.readlink(link) if os.path.islink(link) else None
+
+
+def seconds_of_an_epoch(run):
+    times = sorted(folder.stat().st_mtime for folder in pathlib.Path(run, "checkpoints").glob("epoch*.ckpt"))
+    return (times[-1] - times[0]) / (len(times) - 1)
+
+
+def moment_of_kill(chance, process, after_a_checkpoint, epoch_s):
+    """Seconds from now: at random from the start on, or within the epoch after the next checkpoint, since a busy machine would
+    not get so far otherwise."""
+    if not after_a_checkpoint:
+        return chance.uniform(0.1, 2.0)
+    before = last_checkpoint("killed")
+    while process.poll() is None and last_checkpoint("killed") in (None, before):
+        time.sleep(0.005)
+    return chance.uniform(0, epoch_s)
+
+
 def children_of(pid):
     listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False).stdout
     return [int(child) for child in listed.split()]
@@ -81,14 +102,16 @@ def main():
     chance = random.Random(seed)
     print(f"{kills} kills, {epochs} epochs, seed {seed}", flush=True)
     subprocess.run(command("whole", epochs), check=True, capture_output=True)
+    epoch_s = seconds_of_an_epoch("whole")
 
     killed = collections.Counter()
     finished = False
     while sum(killed.values()) < kills and not finished:
         with open("killed.log", "ab") as log:
             process = subprocess.Popen(resumed("killed", epochs), stdout=log, stderr=log)
+            delay = moment_of_kill(chance, process, sum(killed.values()) % 2 == 0, epoch_s)
             try:
-                finished = process.wait(timeout=chance.uniform(0.1, 2.0)) == 0
+                finished = process.wait(timeout=delay) == 0
             except subprocess.TimeoutExpired:
                 killed[kill_somebody(chance, process)] += 1
                 process.wait()
@@ -97,6 +120,7 @@ def main():
     assert sum(killed.values()) == kills, f"the training ended after {sum(killed.values())} kills: give it more epochs"
     ended = subprocess.run(resumed("killed", epochs), capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
+    assert "going on from" in ended.stderr, "no checkpoint was gone on from"
 
     same("whole", "killed", "checkpoints/last.ckpt/model.safetensors")
     same("whole", "killed", "metrics.csv")
