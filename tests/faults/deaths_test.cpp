@@ -135,6 +135,7 @@ TEST_F(Faults, A14_TwoHundredLaunchesLeaveNothingBehind) {
   }
   EXPECT_EQ(entries("/proc/self/fd"), descriptors);
   testing::internal::GetCapturedStderr();
+  EXPECT_FALSE(has(read_file("/proc/self/maps"), "muster-place"));
   EXPECT_LE(entries("/dev/shm"), shared + 8);  // Others may use it meanwhile.
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);

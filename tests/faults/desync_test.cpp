@@ -93,7 +93,7 @@ TEST_F(Faults, C30_AnotherCheckpointOnOneRankIsNamed) {
 }
 
 TEST_F(Faults, C31_AParameterThatOneRankLeavesOutIsNamed) {
-  expect({.fault = "step:1:*:unused"},
+  expect({.fault = "step:1:*:unused", .options = {"--trainer.max_epochs", "1"}},
          {.exit_code = 1,
           .within_s = 20,
           .says = "does not depend on these parameters: on rank 1 'bias'"});
@@ -156,9 +156,24 @@ TEST_F(Faults, C34_OrIsSkippedByAllAtTheSameStep) {
 TEST_F(Faults, C35_AStopByAValueThatDiffersFromRankToRankIsTakenByAll) {
   Job job = start({.options = {"--model.early_stop", "true", "--trainer.max_epochs", "20",
                                "--data.samples", "8"}});
-  expect(job, {.exit_code = 0, .within_s = 30, .says = "training stopped after [0-9]+ steps"});
+  // The mean over the samples of both ranks, (2 * -2 + 1 * -3 + 2 * 20) / 5 at first.
+  expect(job, {.exit_code = 0,
+               .within_s = 30,
+               .says = "training stopped after [0-9]+ steps: val/of_rank did not get better in 2 "
+                       "checks \\(the best was 6\\.6\\)"});
   EXPECT_EQ(count(job.lines(0), "step"), count(job.lines(1), "step"));
   EXPECT_LT(count(job.lines(0), "step"), 20);
+}
+
+TEST_F(Faults, C35_AWishToStopThatOneRankHasIsTakenByAll) {
+  Job job = start({.fault = "epoch_end:1:2:enough",
+                   .options = {"--trainer.max_epochs", "20", "--data.samples", "8"}});
+  expect(job, {.exit_code = 0,
+               .within_s = 30,
+               .says = "training stopped after 6 steps: another rank was told to"});
+  for (const int rank : {0, 1}) {
+    EXPECT_EQ(count(job.lines(rank), "step"), 6);
+  }
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Trains a small network in which MUSTER_FAULT plants faults, a list of POINT:RANK:STEP:ACTION
 // (RANK and STEP may be *). Points: main, start (on_fit_start), load (STEP is a sample), step
-// (training_step), backward, batch_end, val (STEP is a batch), val_end, end (on_train_end). Each
-// step and each validation batch of a rank is a line in MARKS/rank-K, and so is a fault, with the
-// time.
+// (training_step), backward, batch_end, val (STEP is a batch), val_end, epoch_end (STEP is an
+// epoch), end (on_train_end). Each step and each validation batch of a rank is a line in
+// MARKS/rank-K, and so is a fault, with the time.
 
 #include <muster/muster.h>
 #include <muster/proc/rank_env.h>
@@ -185,6 +185,22 @@ class Faults {
   std::vector<Fault> faults_{};
 };
 
+/// Wants the training to stop, on a rank that may be the only one.
+class HasEnough : public muster::Callback {
+ public:
+  explicit HasEnough(const Faults& faults) : faults_{faults} {}
+
+  void on_epoch_end(const muster::Progress& progress, const muster::Report& /*report*/) override {
+    if (progress.stage == muster::Stage::fit &&
+        faults_.planted("epoch_end", progress.epoch) == "enough") {
+      progress.training->stop("this rank has enough");
+    }
+  }
+
+ private:
+  const Faults& faults_;
+};
+
 class Net : public muster::Module<Sample> {
  public:
   Net(ModelOptions options, const Marks& marks, const Faults& faults)
@@ -304,6 +320,7 @@ void train(muster::Cli& cli) {
         std::make_shared<muster::ModelCheckpoint>(muster::ModelCheckpointOptions{
             .save_top_k = 2, .every_n_train_steps = model.checkpoint_every}));
   }
+  cli.trainer().add_callback(std::make_shared<HasEnough>(faults));
   Net net{model, marks, faults};
   cli.run(net, muster::DataModule<Sample>{
                    .train_dataloader =

@@ -19,6 +19,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 namespace muster::test {
 
@@ -184,8 +185,9 @@ void Job::send(pid_t to, int signal) {
 Ended Job::finish(double limit_s) {
   const auto limit = Clock::now() + std::chrono::duration<double>{limit_s};
   int status = 0;
+  bool killed = false;
   while (waitpid(pid_, &status, WNOHANG) == 0) {
-    if (Clock::now() > limit) {
+    if (Clock::now() > limit && !std::exchange(killed, true)) {
       ADD_FAILURE() << "the job has not ended after " << limit_s << " s";
       for (const pid_t pid : pids()) kill(pid, SIGKILL);
       kill(pid_, SIGKILL);

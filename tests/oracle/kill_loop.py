@@ -42,6 +42,27 @@ def resumed(run, epochs):
     return command(run, epochs)
 
 
+def last_checkpoint(run):
+    link = pathlib.Path(run, "checkpoints/last.ckpt")
+    return os.readlink(link) if os.path.islink(link) else None
+
+
+def seconds_of_an_epoch(run):
+    times = sorted(folder.stat().st_mtime for folder in pathlib.Path(run, "checkpoints").glob("epoch*.ckpt"))
+    return (times[-1] - times[0]) / (len(times) - 1)
+
+
+def moment_of_kill(chance, process, after_a_checkpoint, longest, epoch_s):
+    """Seconds from now: at random from the start on, `longest` at most, or within the epoch after the next checkpoint, since a
+    busy machine would not get so far otherwise."""
+    if not after_a_checkpoint:
+        return chance.uniform(0.1, longest)
+    before = last_checkpoint("killed")
+    while process.poll() is None and last_checkpoint("killed") in (None, before):
+        time.sleep(0.005)
+    return chance.uniform(0, epoch_s)
+
+
 def children_of(pid):
     listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False).stdout
     return [int(child) for child in listed.split()]
@@ -72,8 +93,8 @@ def wait_for_the_folder(run):
 
 def epochs_done(run):
     """By the name of the last checkpoint, epoch=E-step=S."""
-    last = pathlib.Path(run, "checkpoints/last.ckpt")
-    return int(os.readlink(last).split("-")[0].split("=")[1]) + 1 if os.path.lexists(last) else 0
+    last = last_checkpoint(run)
+    return int(last.split("-")[0].split("=")[1]) + 1 if last else 0
 
 
 def same(one, other, name):
@@ -87,6 +108,7 @@ def main():
     chance = random.Random(seed)
     print(f"{kills} kills, {epochs} epochs, seed {seed}", flush=True)
     subprocess.run(command("whole", epochs), check=True, capture_output=True)
+    epoch_s = seconds_of_an_epoch("whole")
 
     killed = collections.Counter()
     finished = False
@@ -94,8 +116,9 @@ def main():
     while sum(killed.values()) < kills and not finished:
         with open("killed.log", "ab") as log:
             process = subprocess.Popen(resumed("killed", epochs), stdout=log, stderr=log)
+            delay = moment_of_kill(chance, process, sum(killed.values()) % 2 == 0, longest, epoch_s)
             try:
-                finished = process.wait(timeout=chance.uniform(0.1, longest)) == 0
+                finished = process.wait(timeout=delay) == 0
             except subprocess.TimeoutExpired:
                 killed[kill_somebody(chance, process)] += 1
                 process.wait()
@@ -107,6 +130,7 @@ def main():
     assert sum(killed.values()) == kills, f"the training ended after {sum(killed.values())} kills: give it more epochs"
     ended = subprocess.run(resumed("killed", epochs), capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
+    assert "going on from" in ended.stderr, "no checkpoint was gone on from"
 
     same("whole", "killed", "checkpoints/last.ckpt/model.safetensors")
     same("whole", "killed", "metrics.csv")
