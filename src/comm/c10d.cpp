@@ -106,6 +106,7 @@ void Rendezvous::wait_for_ranks(const StorePtr& store) const {
   // been in vain.
   constexpr auto pause = std::chrono::milliseconds{5};
   std::vector<std::string> all;
+  all.reserve(static_cast<size_t>(options_.size));
   for (int rank = 0; rank < options_.size; ++rank) all.push_back(key_of(rank));
   while (!store->check(all)) {
     if (is_over()) {
