@@ -1,5 +1,6 @@
 #include <muster/base/check.h>
 #include <muster/base/files.h>
+#include <muster/base/unfinished.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -98,6 +99,9 @@ std::string read_open_file(const Descriptor& file, const fs::path& path, uint64_
        max_bytes);
 }
 
+constexpr std::string_view unfinished_ending = ".part";
+constexpr size_t unfinished_digits = 16;
+
 /// A file that gets its name when it is complete, and is removed when it never is.
 class PartFile {
  public:
@@ -164,7 +168,7 @@ class PartFile {
     std::random_device random;
     int fd = -1;
     do {
-      part_ = folder_of(target_) / format(".{:08x}{:08x}.part", random(), random());
+      part_ = folder_of(target_) / format(".{:08x}{:08x}{}", random(), random(), unfinished_ending);
       fd = open_retrying(part_, O_WRONLY | O_CREAT | O_EXCL);
     } while (fd < 0 && errno == EEXIST);
     const int error = errno;
@@ -244,6 +248,23 @@ void make_folder(const fs::path& path) {
   }
   const int code = error ? error.value() : ENOTDIR;
   fail_with(output_kind(code), "create the folder", path, code);
+}
+
+bool is_unfinished(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.size() == 1 + unfinished_digits + unfinished_ending.size() && name.front() == '.' &&
+         name.ends_with(unfinished_ending) &&
+         name.find_first_not_of("0123456789abcdef", 1) == 1 + unfinished_digits;
+}
+
+void remove_unfinished(const fs::path& folder) {
+  std::error_code ignored;
+  for (auto entry = fs::directory_iterator{folder, ignored};
+       !ignored && entry != fs::directory_iterator{}; entry.increment(ignored)) {
+    if (is_unfinished(entry->path())) {
+      unlink(entry->path().c_str());
+    }
+  }
 }
 
 void remove_if_empty(const fs::path& folder) { rmdir(folder.c_str()); }

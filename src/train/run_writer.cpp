@@ -5,6 +5,7 @@
 #include <muster/base/check.h>
 #include <muster/base/digest.h>
 #include <muster/base/files.h>
+#include <muster/base/unfinished.h>
 #include <muster/track/csv_logger.h>
 #include <muster/track/report.h>
 #include <muster/track/results.h>
@@ -57,7 +58,7 @@ bool is_prediction(const fs::path& path) {
 bool is_spooled(const fs::path& path) {
   const std::string name = path.filename().string();
   return path.parent_path().filename().string().starts_with("rank-") &&
-         (name == spooled_records || name == "outputs" ||
+         (name == spooled_records || name == "outputs" || is_unfinished(path) ||
           (path.extension() == ".png" && all_of(path.stem().string(), "0123456789")));
 }
 
@@ -112,6 +113,9 @@ void RunWriter::begin_stage(Stage stage, int world_size) {
   lock_.reset();  // of a stage that failed
   lock_.emplace(run_dir_);
   check_results(run_dir_);
+  for (const auto* folder : {"", "media", "tables", "predictions"}) {
+    remove_unfinished(run_dir_ / folder);
+  }
   if (const int64_t images = recover_spool(run_dir_); images > 0) {
     std::fprintf(stderr,
                  "muster: a run that ended early left %lld images that it had not logged yet; they "

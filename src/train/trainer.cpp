@@ -288,6 +288,7 @@ std::vector<fs::path> Trainer::predict(Pass& pass, PredictionShardWriter& mine,
   evaluate(pass, ckpt_path, [&] { mine.close(); });
   std::vector<fs::path> shards;
   const int ranks = state_->group.size();
+  shards.reserve(static_cast<size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     shards.push_back(mine.path().parent_path() / format("rank-{}-of-{}", rank, ranks));
   }

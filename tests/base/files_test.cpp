@@ -2,6 +2,7 @@
 #include "tests/support/temp_folder.h"
 
 #include <muster/base/files.h>
+#include <muster/base/unfinished.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +14,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace muster {
 namespace {
@@ -220,6 +223,29 @@ TEST(LinkOrCopy, NamesASourceThatIsNotThere) {
   EXPECT_EQ(error.kind(), ErrorKind::data);
   EXPECT_TRUE(contains(error.what(), (folder / "source").native())) << error.what();
   EXPECT_TRUE(names_in(folder.path()).empty());
+}
+
+TEST(Unfinished, IsWhatAProcessThatWasKilledLeavesOfAnAtomicWrite) {
+  const TempFolder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit least{.rlim_cur = 100, .rlim_max = 100};  // SIGXFSZ ends it within the write
+    setrlimit(RLIMIT_FSIZE, &least);
+    write_file_atomically(folder / "killed", std::string(1000, 'x'));
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  for (const auto* kept : {"name", ".part", ".0123456789abcdef.parts", ".0123456789abcdeg.part"}) {
+    write_file_atomically(folder / kept, "");
+  }
+  EXPECT_EQ(names_in(folder.path()).size(), 5U);
+  remove_unfinished(folder.path());
+  EXPECT_EQ(names_in(folder.path()),
+            (std::vector<std::string>{".0123456789abcdef.parts", ".0123456789abcdeg.part", ".part",
+                                      "name"}));
+  remove_unfinished(folder / "nowhere");
 }
 
 TEST(MakeFolder, MakesThoseAboveAndTakesWhatIsThere) {

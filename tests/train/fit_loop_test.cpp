@@ -356,6 +356,21 @@ TEST_F(RunFolder, LinksToFoldersElsewhereStayAndAreWrittenThrough) {
   EXPECT_TRUE(std::filesystem::is_directory(folder() / "elsewhere/checkpoints/last.ckpt"));
 }
 
+TEST_F(RunFolder, LosesWhatAKilledCommandHasNotFinished) {
+  const std::filesystem::path run = folder() / "run";
+  const std::string name = ".5bb1dbb6492f704b.part";
+  for (const auto* place : {"", "media", "tables", "predictions", "spool/rank-1"}) {
+    write_file_atomically(run / place / name, "half");
+  }
+  write_file_atomically(run / "media/.mine.part", "");
+  fit(plan("run", 1), [](const Run&) {});
+  for (const auto* place : {"", "media", "tables", "predictions", "spool/rank-1"}) {
+    EXPECT_FALSE(std::filesystem::exists(run / place / name)) << place;
+  }
+  EXPECT_FALSE(std::filesystem::exists(run / "spool"));
+  EXPECT_TRUE(std::filesystem::exists(run / "media/.mine.part"));
+}
+
 TEST_F(RunFolder, NoCallbackRemovesACheckpointOutsideOfIt) {
   write_file_atomically(folder() / "other.ckpt/manifest.json", "{}");
   for (const auto* name : {"../../other", "/other", "..", ""}) {
