@@ -10,7 +10,7 @@ TrainedMatting::TrainedMatting(const TrainingOptions& options)
 at::Tensor TrainedMatting::training_step(const Batch& batch, muster::Step& step) {
   const at::Tensor trimap = batch.stack(&Photo::trimap);
   const UNetOutput output = net_->forward(batch.stack(&Photo::image), trimap);
-  const at::Tensor loss = matting_loss(output, batch.stack(&Photo::alpha), trimap);
+  at::Tensor loss = matting_loss(output, batch.stack(&Photo::alpha), trimap);
   step.log("train/loss", loss, {.prog_bar = true});
   return loss;
 }

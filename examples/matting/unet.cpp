@@ -57,8 +57,8 @@ UNet::UNet(const UNetOptions& options)
     add(down_, "down" + std::to_string(i) + "b", channels[i], channels[i], 1);
   }
   for (size_t i = 0; i + 1 < channels.size(); ++i) {
-    lateral_.push_back(register_module("lateral" + std::to_string(i),
-                                       convolution(channels[i + 1], channels[i], 1, 1, false)));
+    lateral_.emplace_back(register_module("lateral" + std::to_string(i),
+                                          convolution(channels[i + 1], channels[i], 1, 1, false)));
     add(up_, "up" + std::to_string(i), channels[i], channels[i], 1);
   }
   register_module("coarse", coarse_);

@@ -22,7 +22,7 @@ struct Sample {
 class Net : public muster::Module<Sample> {
  public:
   at::Tensor training_step(const Batch& batch, muster::Step& step) override {
-    const auto loss = layers_->forward(batch.stack(&Sample::x)).square().mean();
+    auto loss = layers_->forward(batch.stack(&Sample::x)).square().mean();
     step.log("train/loss", loss);
     return loss;
   }

@@ -51,6 +51,7 @@ TcpOptions options_of(int rank, int size, const Listener& listener) {
 void run_ranks(int size, const std::function<void(Group&)>& body) {
   const Listener listener;
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<size_t>(size));
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
       Group group = make_tcp_group(options_of(rank, size, listener));

@@ -10,7 +10,6 @@
 
 namespace {
 
-using muster::Batch;
 using muster::IndexedSample;
 using muster::Loader;
 using muster::LoaderOptions;

@@ -47,6 +47,7 @@ std::set<std::string> results_of_splits(int64_t count, const Make& make, const U
   for (int world = 1; world <= 7; ++world) {
     for (int trial = 0; trial < 5; ++trial) {
       std::vector<decltype(make())> ranks;
+      ranks.reserve(static_cast<size_t>(world));
       for (int rank = 0; rank < world; ++rank) {
         ranks.push_back(make());
       }
