@@ -6,7 +6,7 @@
 
 namespace muster::test {
 
-at::Tensor tensor(const std::vector<double>& values, std::vector<int64_t> shape,
+at::Tensor tensor(const std::vector<double>& values, const std::vector<int64_t>& shape,
                   at::ScalarType dtype) {
   auto result = at::empty(shape, at::kDouble);
   EXPECT_EQ(result.numel(), static_cast<int64_t>(values.size()));
@@ -14,7 +14,7 @@ at::Tensor tensor(const std::vector<double>& values, std::vector<int64_t> shape,
   return result.to(dtype);
 }
 
-at::Tensor integers(const std::vector<int64_t>& values, std::vector<int64_t> shape) {
+at::Tensor integers(const std::vector<int64_t>& values, const std::vector<int64_t>& shape) {
   auto result = at::empty(shape, at::kLong);
   EXPECT_EQ(result.numel(), static_cast<int64_t>(values.size()));
   std::copy(values.begin(), values.end(), result.mutable_data_ptr<int64_t>());

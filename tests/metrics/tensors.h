@@ -14,9 +14,9 @@
 namespace muster::test {
 
 /// A tensor of these numbers, row-major.
-at::Tensor tensor(const std::vector<double>& values, std::vector<int64_t> shape,
+at::Tensor tensor(const std::vector<double>& values, const std::vector<int64_t>& shape,
                   at::ScalarType dtype = at::kDouble);
-at::Tensor integers(const std::vector<int64_t>& values, std::vector<int64_t> shape);
+at::Tensor integers(const std::vector<int64_t>& values, const std::vector<int64_t>& shape);
 /// The one-dimensional tensor of these whole numbers.
 at::Tensor integers(const std::vector<int64_t>& values);
 

@@ -33,6 +33,7 @@ class FakeTraining final : public Training {
   }
   [[nodiscard]] std::vector<std::string> metric_names() const override {
     std::vector<std::string> names;
+    names.reserve(metrics_.size());
     for (const auto& [name, value] : metrics_) {
       names.push_back(name);
     }

@@ -66,7 +66,8 @@ TEST_F(FitTest, HooksRunInLightningsOrderAndEachMayLog) {
     run_threads(ranks, [&](Group& group) {
       Trainer trainer{p.options, group};
       Noting module;
-      const Loader<Point> train{points(3 * ranks)};  // a step of two rounds, and one of one
+      const Loader<Point> train{
+          points(int64_t{3} * ranks)};  // a step of two rounds, and one of one
       const Loader<Point> val{points(2)};
       const Report report = trainer.fit(module, train, val);
       const std::vector<std::string> expected{"setup",

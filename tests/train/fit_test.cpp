@@ -21,7 +21,7 @@ class SeveralRanks : public FitTest,
 // 11 batches, the last one short: with 2 and 3 ranks the last round is uneven.
 TEST_P(SeveralRanks, TrainAsOneProcessDoesWithAccumulatedBatches) {
   const auto [ranks, accumulate, dtype] = GetParam();
-  const auto plan_for = [&, accumulate = accumulate, dtype = dtype](int64_t w, int64_t batches) {
+  const auto plan_for = [&, dtype = dtype](int64_t w, int64_t batches) {
     Plan p = plan("W" + std::to_string(w), static_cast<int>(w));
     p.dtype = dtype;
     p.train = 21;
@@ -221,7 +221,7 @@ TEST_F(FitTest, StepsWithALossThatIsNotFiniteAreSkippedOnAllRanksWhereThatIsAske
       };
     };
     fit(p, [&](const Run& run) {
-      const int64_t steps = 2 * ((11 + ranks - 1) / ranks);
+      const int64_t steps = int64_t{2} * ((11 + ranks - 1) / ranks);
       EXPECT_EQ(run.report.step, steps);
       EXPECT_EQ(run.recorder.count("fit.before_step"), steps - 2);
       EXPECT_TRUE(run.module.flat().isfinite().all().item<bool>());
