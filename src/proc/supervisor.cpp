@@ -9,6 +9,8 @@
 #include <array>
 #include <csignal>
 
+#include "src/proc/session_internal.h"
+
 namespace muster::detail {
 
 namespace {
@@ -122,7 +124,23 @@ Verdict Supervisor::run() {
     }
     advance();
   }
+  wait_for_programs();
   return verdict();
+}
+
+void Supervisor::wait_for_programs() {
+  const auto may_have_left_one = [](const RankProcess& rank) {
+    return rank.outcome.told_to_stop && rank.outcome.signal == SIGTERM &&
+           session_lives(rank.outcome.pid);
+  };
+  while (stop_signal_ != 0 && stage_ == Stage::stopping && Clock::now() < *deadline_ &&
+         std::any_of(ranks_.begin(), ranks_.end(), may_have_left_one)) {
+    pollfd signals{.fd = signals_.descriptor(), .events = POLLIN, .revents = 0};
+    poll(&signals, 1, poll_without_pidfd_ms);
+    while (const int signal = signals_.take()) {
+      note_stop(signal);
+    }
+  }
 }
 
 void Supervisor::wait() {

@@ -60,6 +60,9 @@ class Supervisor {
   void advance();
   void stop_ranks(double grace_s);
   void kill_ranks();
+  /// A rank may be a script, which SIGTERM ends while the program that it runs still saves: that
+  /// has the same time. What is left then is killed with the Supervisor.
+  void wait_for_programs();
   [[nodiscard]] bool any_running() const;
   [[nodiscard]] int milliseconds_to_deadline() const;
   [[nodiscard]] Verdict verdict() const;

@@ -27,21 +27,28 @@ std::string damage_of(const fs::path& folder) {
   }
 }
 
-/// The checkpoints beside one another in `folder`, the newest first.
-std::vector<fs::path> newest_first(const fs::path& folder) {
+/// The step of a checkpoint; nothing where its manifest is damaged too.
+std::optional<int64_t> step_of(const fs::path& folder) {
+  try {
+    const auto moment = checkpoint_moment(folder);
+    return moment ? std::optional{moment->global_step} : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+/// The checkpoints beside `last`, the newest first. Those of more steps are an earlier training's.
+std::vector<fs::path> others_newest_first(const fs::path& last) {
+  const int64_t most = step_of(last).value_or(INT64_MAX);
   std::vector<std::pair<int64_t, fs::path>> found;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator{folder, error}) {
+  for (const auto& entry : fs::directory_iterator{last.parent_path(), error}) {
     if (entry.is_symlink() || !entry.is_directory() || entry.path().extension() != ".ckpt" ||
         entry.path().filename().native().starts_with('.')) {
       continue;
     }
-    try {
-      if (const auto moment = checkpoint_moment(entry.path())) {
-        found.emplace_back(moment->global_step, entry.path());
-      }
-    } catch (const Error&) {
-      continue;  // its manifest is damaged too
+    if (const auto step = step_of(entry.path()); step && *step <= most) {
+      found.emplace_back(*step, entry.path());
     }
   }
   std::ranges::sort(found, std::greater{});
@@ -55,7 +62,7 @@ std::vector<fs::path> newest_first(const fs::path& folder) {
 fs::path whole_last(const fs::path& last) {
   std::string damage = damage_of(last);
   if (damage.empty()) return last;
-  for (const auto& folder : newest_first(last.parent_path())) {
+  for (const auto& folder : others_newest_first(last)) {
     if (!damage_of(folder).empty()) continue;
     std::fprintf(stderr, "muster: the last checkpoint cannot be used: %s; going on from %s\n",
                  damage.c_str(), folder.c_str());

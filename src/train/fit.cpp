@@ -90,11 +90,6 @@ class Fit {
   void sanity_check();
   Loop evaluation();
   [[nodiscard]] bool is_finished() const;
-  /// Whether SIGUSR1 has come, which one save answers on all ranks: the launcher passes it to each,
-  /// and they see it at moments of their own.
-  [[nodiscard]] bool wants_save_now() const {
-    return take_save_request() && Clock::now() - saved_at_ > std::chrono::seconds{1};
-  }
   /// All ranks stop when one wants to. Once an epoch and a validation; within an epoch the wish
   /// travels with the gradients.
   void agree_on_stop();
@@ -108,8 +103,10 @@ class Fit {
   std::optional<Clock::time_point> deadline_;
   std::optional<TrainingState> training_{};
   bool stopped_ = false;
-  bool told_to_stop_ = false;     ///< by a signal: there is little time
-  Clock::time_point saved_at_{};  ///< when all saved since one was asked to
+  bool told_to_stop_ = false;  ///< by a signal: there is little time
+  /// The save of the step before was asked for by other ranks alone: the launcher passes SIGUSR1 to
+  /// each, some see it a step later, and that save answers it.
+  bool answered_ = false;
 };
 
 bool Fit::is_finished() const {
@@ -143,6 +140,9 @@ void Fit::begin(const std::string& ckpt_path) {
   at.validation_due = at.validation_due && told_to_stop_;
   if (at.epoch_ended) {
     at = {.epoch = at.epoch + 1, .global_step = at.global_step};
+  }
+  if (!resumes && context_.writer != nullptr) {
+    context_.writer->begin_training();
   }
   context_.group.begin_section("fit", at.epoch);
   hook(true, &ModuleBase::on_train_start);
@@ -254,12 +254,12 @@ void Fit::take_step() {
     training_->stop(reason_of(signal));
   }
   // A stop that goes with a wish to save is a signal's.
-  const bool wants_save = signal != 0 || wants_save_now();
-  const AgreedFlags agreed = steps_.step(*training_, wants_save);
+  const bool is_asked_to_save = take_save_request() && !answered_;
+  const AgreedFlags agreed = steps_.step(*training_, signal != 0 || is_asked_to_save);
+  answered_ = agreed.save && !is_asked_to_save;
   stopped_ = stopped_ || agreed.stop;
   told_to_stop_ = agreed.stop && agreed.save;
   if (agreed.save && !agreed.stop) {
-    saved_at_ = Clock::now();
     const Position& at = training_->position;
     training_->save({.name = format("epoch={}-step={}", at.epoch, at.global_step)});
   }

@@ -14,6 +14,7 @@
 #include <muster/train/environment.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <ranges>
@@ -87,6 +88,10 @@ void remove_ours(const fs::path& folder, const Ours& ours) {
   }
 }
 
+std::array<fs::path, 2> checkpoint_links(const fs::path& run_dir) {
+  return {run_dir / "checkpoints/last.ckpt", run_dir / "checkpoints/best.ckpt"};
+}
+
 /// What will be wanted after hours is tried at the start.
 void try_to_write(const fs::path& folder) {
   const fs::path probe = folder / ".probe";
@@ -133,6 +138,10 @@ void RunWriter::begin_stage(Stage stage, int world_size) {
   write_file_atomically(run_dir_ / "environment.json", environment_json(world_size));
   if (stage == Stage::fit && options_.enable_checkpointing) {
     try_to_write(run_dir_ / "checkpoints");
+    for (const auto& link : checkpoint_links(run_dir_)) {
+      check(!fs::is_directory(fs::symlink_status(link)), ErrorKind::output,
+            "cannot create the link {}: there is a folder of that name: remove it", link.native());
+    }
   }
   open_loggers();
   training_ = {.report = {.stage = stage == Stage::fit ? "fit" : ""}};
@@ -206,6 +215,21 @@ void RunWriter::replace_tables(const EpochResult& result) const {
   remove_stage_tables(run_dir_, result.report.stage);
   for (const auto& table : result.tables) {
     write_table(run_dir_, table);
+  }
+}
+
+void RunWriter::begin_training() {
+  bool is_used = false;
+  for (const auto& link : checkpoint_links(run_dir_)) {
+    std::error_code ignored;
+    is_used = (options_.enable_checkpointing && fs::remove(link, ignored)) || is_used;
+  }
+  if (is_used) {
+    std::fprintf(
+        stderr,
+        "muster: %s holds an earlier training: its checkpoints stay, but 'last' and 'best' "
+        "will be this one's, and its rows in metrics.csv come before this one's\n",
+        run_dir_.c_str());
   }
 }
 

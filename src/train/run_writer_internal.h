@@ -24,6 +24,8 @@ class RunWriter {
   /// Makes the folder ready for a stage: keeps other commands out of it until the stage ends,
   /// removes the spool of a command that failed, and old predictions before new ones.
   void begin_stage(Stage stage, int world_size);
+  /// A training begins anew: `last` and `best` are an earlier one's no longer.
+  void begin_training();
   /// Writes the outcome of an epoch of validate, test or predict: images, tables, results.json,
   /// loggers, the report.
   void publish(EpochResult& result);

@@ -48,6 +48,29 @@ TEST(Stop, LetsRanksFinishWhatTheyDo) {
   EXPECT_EQ(result.err, "muster: stopped by SIGINT\n");
 }
 
+TEST(Stop, LeavesAProgramBehindAScriptTheTimeToSave) {
+  Job job{{"sh", "-c", rank_program() + " wait-for-stop; echo never"}, {.ranks = 2}};
+  ASSERT_TRUE(job.wait_for_output("ready", 2));
+  kill(job.pid(), SIGTERM);
+  const auto result = job.finish();
+  EXPECT_EQ(result.exit_code, 143);
+  EXPECT_TRUE(matches(result.out, "(.*stopped by 15\n){2}"));
+  EXPECT_FALSE(has(result.out, "never"));
+  EXPECT_LT(result.seconds, 5);
+}
+
+TEST(Stop, OfAProgramBehindAScriptIsAtOnceAfterASecondInterrupt) {
+  const std::string deaf = "(trap '' TERM; echo ready; sleep 20); echo never";
+  Job job{{"sh", "-c", deaf}, {.ranks = 1}};
+  ASSERT_TRUE(job.wait_for_output("ready", 1));
+  kill(job.pid(), SIGINT);
+  std::this_thread::sleep_for(200ms);
+  kill(job.pid(), SIGINT);
+  const auto result = job.finish();
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_LT(result.seconds, 5);
+}
+
 TEST(Stop, IsToldToAllWhenOneRankReportsIt) {
   const muster::test::TempFolder folder;
   Job job{{rank_program(), "stop-of-one", folder / "rank"}, {.ranks = 2}};
