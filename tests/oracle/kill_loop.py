@@ -10,6 +10,7 @@ import pathlib
 import random
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -49,7 +50,7 @@ def last_checkpoint(run):
 
 def seconds_of_an_epoch(run):
     times = sorted(folder.stat().st_mtime for folder in pathlib.Path(run, "checkpoints").glob("epoch*.ckpt"))
-    return (times[-1] - times[0]) / (len(times) - 1)
+    return statistics.median(after - before for before, after in zip(times, times[1:]))
 
 
 def moment_of_kill(chance, process, after_a_checkpoint, longest, epoch_s):
