@@ -43,9 +43,9 @@ TEST(CheckRequest, ReplacesTheRunFolderAndTheNumberOfRanks) {
 }
 
 TEST(CheckRequest, BestAndLastAreThoseOfTheProgramsOwnRunFolder) {
-  const auto checkpoint = [](Arguments program) {
+  const auto checkpoint = [](const Arguments& program) {
     const auto all = program_for_run(program, "/tmp/x", 2);
-    const std::string path = all.at(all.size() - 5);
+    const std::string& path = all.at(all.size() - 5);
     return std::filesystem::path{path}.lexically_relative(std::filesystem::current_path()).string();
   };
   EXPECT_EQ(checkpoint({"bin/p", "test", "--ckpt_path", "best"}), "runs/p/checkpoints/best.ckpt");

@@ -36,6 +36,7 @@ class MattingFiles : public ::testing::Test {
   }
   static std::vector<std::string> stems(const MatchedFiles& files) {
     std::vector<std::string> result;
+    result.reserve(files.samples.size());
     for (const auto& sample : files.samples) {
       result.push_back(sample.stem);
     }

@@ -102,6 +102,7 @@ TEST(MattingReport, CsvQuotesAndGuardsNames) {
 
 TEST(MattingReport, HtmlTrustsNoNameAndLoadsNothing) {
   auto made = report();
+  // NOLINTNEXTLINE(misc-misleading-bidirectional): meant
   const std::string evil = "<script>alert(1)</script>\" onload='x' \xe2\x80\xae";
   made.prediction = evil;
   made.truth = evil;
@@ -133,6 +134,7 @@ TEST(MattingReport, TheTableFitsEightyColumns) {
 }
 
 TEST(Terminal, ShowsWhatCouldChangeIt) {
+  // NOLINTNEXTLINE(misc-misleading-bidirectional): meant
   EXPECT_EQ(printable("a\x1b[31m\n\xc3\xa9\xff\xe2\x80\xae"),
             "a\\x1b[31m\\x0a\xc3\xa9\\xff\\xe2\\x80\\xae");
   EXPECT_EQ(columns_of("日本a\xcc\x81"), 5U);

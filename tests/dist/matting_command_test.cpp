@@ -186,6 +186,7 @@ TEST_F(MattingCommand, GivesTheSameBytesForEveryNumberOfThreadsAndRanks) {
     put("t/" + name,
         png_of(40 + i, 30, 8, [](int64_t x, int64_t) { return x % 3 == 0 ? 128U : 255U; }));
   }
+  // NOLINTNEXTLINE(misc-misleading-bidirectional): meant
   put_pair("set0/<b>&\"q\"', =1+1\n\xff\xe2\x80\xae.png", flat(3, 2, 9), flat(3, 2, 90));
   put("g/z/missing.png", flat(1, 1, 1));
   std::vector<std::string> first;
@@ -265,7 +266,7 @@ TEST_F(MattingCommand, ARankThatIsKilledEndsTheJobWithItsCode) {
   const Outcome outcome =
       run_program(program, {"launch", "-n", "2", "sh", "-c",
                             "if [ $RANK = 1 ]; then (sleep 0.2; kill -9 $$) & fi; exec " + program +
-                                " matting \"$0\" \"$1\" -j 1",
+                                R"( matting "$0" "$1" -j 1)",
                             path("p"), path("g")});
   EXPECT_EQ(outcome.exit_code, 137) << outcome.err;
   EXPECT_TRUE(matches(outcome.err, "rank 1 \\(pid [0-9]+\\) killed by SIGKILL\n(.|\n)*"));

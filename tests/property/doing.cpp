@@ -113,7 +113,7 @@ Report Runner::fit(Doing& doing, const Loader<Number>& train, const Loader<Numbe
                    const std::string& ckpt_path) {
   Acting module{doing};
   const auto loaders = val != nullptr ? LoaderList<Number>{*val} : LoaderList<Number>{};
-  const Report report = state_->trainer.fit(module, train, loaders, ckpt_path);
+  Report report = state_->trainer.fit(module, train, loaders, ckpt_path);
   doing.weight = module.weight();
   doing.rate = module.rate();
   return report;

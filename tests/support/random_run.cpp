@@ -320,6 +320,7 @@ bool run_draw(uint64_t seed, Fault fault, const std::string& run_dir, Group grou
     }
   }
   std::vector<const Loader<Sample>*> list;
+  list.reserve(loaders.size());
   for (const auto& loader : loaders) list.push_back(&loader);
   Trainer trainer{options, group};
   if (draw.stage == 0) trainer.validate(module, LoaderList<Sample>{list});

@@ -237,7 +237,8 @@ class Collecting : public Module<Item, Item> {
     const std::string mine = "rank " + std::to_string(step.rank());
     EXPECT_EQ(step.all_gather(mine).size(), static_cast<size_t>(present));
     EXPECT_EQ(step.broadcast(mine), "rank 0");
-    EXPECT_EQ(step.all_reduce(step.rank() + 1.0), static_cast<double>(present * (present + 1) / 2));
+    EXPECT_EQ(step.all_reduce(step.rank() + 1.0),
+              0.5 * static_cast<double>(present * (present + 1)));
     EXPECT_EQ(step.all_reduce(step.rank(), ReduceOp::max), static_cast<double>(present - 1));
     ++calls;
   }

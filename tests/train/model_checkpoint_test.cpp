@@ -95,6 +95,7 @@ TEST(ModelCheckpoint, WithoutSaveLastWritesOnlyTheBestAndTheEnd) {
   ModelCheckpoint callback{{.monitor = "val/loss", .save_top_k = 1, .save_last = false}};
   const FakeTraining training = train(callback, {3, 1, 2, 5});
   std::vector<std::string> written;
+  written.reserve(training.saves_.size());
   for (const auto& request : training.saves_) {
     written.push_back(request.name);
   }

@@ -140,7 +140,9 @@ TEST(GradScaler, DividesGradientsOfEveryTypeAndFindsInfinity) {
   EXPECT_EQ(single.grad().sum().item<float>(), 6.0F);
   EXPECT_EQ(wide.grad().sum().item<double>(), 1.0);
   EXPECT_FALSE(scaler.unscale({}));
-  for (const double bad : {double{infinity}, -double{infinity}, double{NAN}}) {
+  for (const double bad :
+       {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
+        std::numeric_limits<double>::quiet_NaN()}) {
     for (const auto& parameter : {single, wide}) {
       parameter.grad()[1] = bad;
       EXPECT_TRUE(scaler.unscale(parameters)) << bad;

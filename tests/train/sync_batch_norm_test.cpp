@@ -43,7 +43,7 @@ at::Tensor numbers(const std::vector<int64_t>& shape, int64_t seed) {
 
 /// A batch of `rows` samples of the shape [channels, ...space], with weight and bias.
 struct Layer {
-  explicit Layer(at::Tensor its_x)
+  explicit Layer(const at::Tensor& its_x)
       : x{its_x.clone().set_requires_grad(true)},
         weight{(numbers({channels}, 50) + 1.5).to(x.scalar_type()).set_requires_grad(true)},
         bias{numbers({channels}, 51).to(x.scalar_type()).set_requires_grad(true)} {}
