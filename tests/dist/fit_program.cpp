@@ -128,7 +128,7 @@ class Net : public muster::Module<Sample> {
                             .monitor = "val/loss"}}};
   }
 
-  void save(int rank) const {
+  void write_down(int rank) const {
     muster::NamedTensors tensors;
     for (const auto& item : named_parameters()) {
       tensors.emplace_back(item.key(), item.value().detach());
@@ -205,7 +205,7 @@ int main(int argc, char** argv) {
     Net net{model, train.size().value()};
     cli.run(net, muster::DataModule<Sample>{.train_dataloader = train, .val_dataloader = val});
     if (!model.out.empty()) {
-      net.save(cli.trainer().group().rank());
+      net.write_down(cli.trainer().group().rank());
     }
   });
 }

@@ -120,7 +120,7 @@ Job::Job(const fs::path& folder, const Scenario& scenario)
   Arguments environment = scenario.environment;
   if (!scenario.fault.empty()) environment.push_back("MUSTER_FAULT=" + scenario.fault);
   // Under AddressSanitizer: the shim may come before it, and the product sees its own crashes.
-  environment.push_back("ASAN_OPTIONS=verify_asan_link_order=0:handle_segv=0");
+  environment.emplace_back("ASAN_OPTIONS=verify_asan_link_order=0:handle_segv=0");
   if (!scenario.shim.empty()) {
     environment.push_back("MUSTER_SHIM=" + scenario.shim);
     environment.push_back("LD_PRELOAD=" + (bin_dir() / "libtest_faults_syscalls_shim.so").string());
