@@ -27,6 +27,7 @@ Arguments joined(Arguments one, const Arguments& other) {
 
 std::vector<std::string> last_lines(const Job& job, int ranks) {
   std::vector<std::string> lines;
+  lines.reserve(static_cast<size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) lines.push_back(job.lines(rank).back());
   return lines;
 }
