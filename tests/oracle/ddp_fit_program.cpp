@@ -52,7 +52,7 @@ class Net : public muster::Module<Sample> {
         batch_norm_.is_empty() ? group_norm_->forward(convolved) : batch_norm_->forward(convolved);
     const auto hidden = hidden_->forward(at::relu(normed).flatten(1));
     const auto y = head_->forward(at::tanh(layer_norm_->forward(hidden)));
-    const auto loss = at::mse_loss(y, batch.stack(&Sample::y));
+    auto loss = at::mse_loss(y, batch.stack(&Sample::y));
     step.log("train/loss", loss);
     return loss;
   }

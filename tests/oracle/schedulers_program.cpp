@@ -27,6 +27,7 @@ struct Case {
 template <typename Optim, typename Options>
 std::unique_ptr<Optimizer> optimizer_of(const Options& defaults) {
   std::vector<torch::optim::OptimizerParamGroup> groups;
+  groups.reserve(3);
   for (int i = 0; i < 3; ++i) {
     groups.emplace_back(std::vector<at::Tensor>{at::zeros({1}).requires_grad_()});
   }
@@ -89,9 +90,10 @@ std::vector<Case> simple_cases() {
       {"lambda each",
        with(muster::lambda_lr,
             muster::LambdaLrOptions{
-                .factors = {[](int64_t step) { return 1.0 / static_cast<double>(step + 1); },
-                            [](int64_t) { return 2.0; },
-                            [](int64_t step) { return static_cast<double>(step / 10); }}})},
+                .factors = {
+                    [](int64_t step) { return 1.0 / static_cast<double>(step + 1); },
+                    [](int64_t) { return 2.0; },
+                    [](int64_t step) { return std::floor(static_cast<double>(step) / 10.0); }}})},
   };
 }
 
