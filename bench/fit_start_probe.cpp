@@ -15,7 +15,7 @@ at::Tensor torch::optim::SGD::step(LossClosure closure) {
   if (original == nullptr) {
     _exit(3);
   }
-  const at::Tensor loss = original(this, std::move(closure));
+  at::Tensor loss = original(this, std::move(closure));
   _exit(0);
   return loss;
 }

@@ -55,7 +55,7 @@ constexpr int64_t block_steps = 2 * log_every_n_steps;
 class Net : public muster::Module<Sample> {
  public:
   at::Tensor training_step(const Batch& batch, muster::Step& step) override {
-    const auto loss = layers_->forward(batch.stack(&Sample::x)).square().mean();
+    auto loss = layers_->forward(batch.stack(&Sample::x)).square().mean();
     step.log("train/loss", loss);
     return loss;
   }
