@@ -174,7 +174,7 @@ TEST(Stream, ShardedGivesEachRankWhatItHasAndNumbersItsBatchesAsItsOwn) {
     const int64_t count = context.rank == 0 ? 7 : 4;
     return [context, count, i = int64_t{0}]() mutable -> std::optional<IndexedSample<Item>> {
       if (i == count) return std::nullopt;
-      const int64_t index = 100 * context.rank + i++;
+      const int64_t index = int64_t{100} * context.rank + i++;
       return IndexedSample<Item>{index, {index}};
     };
   });
