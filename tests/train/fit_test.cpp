@@ -369,7 +369,7 @@ TEST_P(UnknownCounts, OfAStreamTrainAsADataSetDoes) {
 TEST_P(UnknownCounts, OfSkippedSamplesTrainAsOneProcessDoesWithAccumulatedBatches) {
   const auto [ranks, accumulate] = GetParam();
   Plan alone = plan("W1");
-  alone.options.accumulate_grad_batches = ranks * accumulate;
+  alone.options.accumulate_grad_batches = int64_t{ranks} * accumulate;
   alone.loader = skipping(21);
   Plan together = plan("W", ranks);
   together.options.accumulate_grad_batches = accumulate;

@@ -59,6 +59,7 @@ class Normed : public Module<Point> {
   }
   static at::Tensor flat(const std::vector<at::Tensor>& tensors) {
     std::vector<at::Tensor> parts;
+    parts.reserve(tensors.size());
     for (const auto& t : tensors) parts.push_back(t.detach().flatten().to(at::kDouble));
     return at::cat(parts);
   }

@@ -18,7 +18,7 @@
 namespace muster {
 namespace {
 
-constexpr auto infinity = std::numeric_limits<float>::infinity();
+constexpr auto infinity = std::numeric_limits<double>::infinity();
 const at::Device cpu{at::kCPU};
 
 /// The type in which a product of float32 matrices is computed now.
@@ -140,9 +140,7 @@ TEST(GradScaler, DividesGradientsOfEveryTypeAndFindsInfinity) {
   EXPECT_EQ(single.grad().sum().item<float>(), 6.0F);
   EXPECT_EQ(wide.grad().sum().item<double>(), 1.0);
   EXPECT_FALSE(scaler.unscale({}));
-  for (const double bad :
-       {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
-        std::numeric_limits<double>::quiet_NaN()}) {
+  for (const double bad : {infinity, -infinity, std::numeric_limits<double>::quiet_NaN()}) {
     for (const auto& parameter : {single, wide}) {
       parameter.grad()[1] = bad;
       EXPECT_TRUE(scaler.unscale(parameters)) << bad;
