@@ -181,6 +181,7 @@ TEST(MemoryGate, NeverHandsOutMoreThanItHasAndLetsLargeOnesThrough) {
   std::atomic<int64_t> held{0};
   std::atomic<int64_t> most{0};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 200; ++i) {
