@@ -71,10 +71,6 @@ class Socket {
   int fd_;
 };
 
-}  // namespace
-
-namespace {
-
 /// 0.0.0.0 and :: stand for every address of a host, whatever network that is on.
 bool is_wildcard(const sockaddr* address) {
   if (address->sa_family == AF_INET) {

@@ -158,6 +158,12 @@ std::optional<CheckpointMoment> checkpoint_moment(const fs::path& folder) {
   return CheckpointMoment{.global_step = manifest.global_step, .epoch = manifest.epoch};
 }
 
+void check_place_of_link(const fs::path& link) {
+  std::error_code ignored;
+  check(!fs::is_directory(fs::symlink_status(link, ignored)), ErrorKind::output,
+        "cannot create the link {}: there is a folder of that name: remove it", link.native());
+}
+
 void point_to_checkpoint(const fs::path& link, const fs::path& folder) {
   const auto target = without_slash(folder);
   std::error_code ignored;
@@ -167,8 +173,7 @@ void point_to_checkpoint(const fs::path& link, const fs::path& folder) {
             target.filename() != link.filename(),
         "{} cannot point to {}: expected a folder beside it, of another name", link.native(),
         target.native());
-  check(!fs::is_directory(fs::symlink_status(link, ignored)), ErrorKind::output,
-        "cannot create the link {}: there is a folder of that name: remove it", link.native());
+  check_place_of_link(link);
   const auto unfinished = unfinished_name(link);
   if (symlink(target.filename().c_str(), unfinished.c_str()) != 0) {
     fail_output("create the link", link, errno);

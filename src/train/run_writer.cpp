@@ -6,6 +6,7 @@
 #include <muster/base/digest.h>
 #include <muster/base/files.h>
 #include <muster/base/unfinished.h>
+#include <muster/io/checkpoint_folder.h>
 #include <muster/track/csv_logger.h>
 #include <muster/track/report.h>
 #include <muster/track/results.h>
@@ -139,8 +140,7 @@ void RunWriter::begin_stage(Stage stage, int world_size) {
   if (stage == Stage::fit && options_.enable_checkpointing) {
     try_to_write(run_dir_ / "checkpoints");
     for (const auto& link : checkpoint_links(run_dir_)) {
-      check(!fs::is_directory(fs::symlink_status(link)), ErrorKind::output,
-            "cannot create the link {}: there is a folder of that name: remove it", link.native());
+      check_place_of_link(link);
     }
   }
   open_loggers();

@@ -52,6 +52,9 @@ struct CheckpointMoment {
 /// weights. Error of kind `data` for a manifest that is none.
 std::optional<CheckpointMoment> checkpoint_moment(const std::filesystem::path& folder);
 
+/// Error of kind `output` where a folder stands in the place of such a link.
+void check_place_of_link(const std::filesystem::path& link);
+
 /// Makes `link` (last.ckpt, best.ckpt) point to `folder` beside it, atomically; a link that is
 /// there is replaced. Error of kind `usage` when there is no such folder beside it, `output` when
 /// it cannot be made.
