@@ -5,6 +5,7 @@
 #include <muster/proc/rank_env.h>
 
 #include "../comm/random_program.h"
+#include "support/listeners.h"
 
 #include <ATen/ops/full.h>
 #include <dirent.h>
@@ -18,10 +19,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <map>
-#include <sstream>
 
 namespace muster::test {
 namespace {
@@ -116,36 +115,11 @@ int run_gives_up(Group& group) {
   return 0;
 }
 
-/// The listening sockets of this process, as /proc/net writes them: ADDRESS:PORT in hexadecimal.
-void print_listeners() {
-  std::map<std::string, std::string> listening;
-  for (const char* table : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
-    std::ifstream file{table};
-    std::string line;
-    std::getline(file, line);
-    while (std::getline(file, line)) {
-      std::istringstream fields{line};
-      std::string slot, local, remote, state, queues, timer, retransmits, user, timeout, inode;
-      fields >> slot >> local >> remote >> state >> queues >> timer >> retransmits >> user >>
-          timeout >> inode;
-      if (state == "0A") listening["socket:[" + inode + "]"] = local;
-    }
-  }
-  DIR* folder = opendir("/proc/self/fd");
-  while (const dirent* entry = readdir(folder)) {
-    std::array<char, 64> target{};
-    const std::string link =
-        std::string{"/proc/self/fd/"} + static_cast<const char*>(entry->d_name);
-    if (readlink(link.c_str(), target.data(), target.size() - 1) <= 0) continue;
-    const auto found = listening.find(target.data());
-    if (found != listening.end()) std::printf("listens %s\n", found->second.c_str());
-  }
-  closedir(folder);
-}
-
 int run_listeners(Group& group) {
   group.barrier();
-  print_listeners();
+  for (const auto& listener : listeners()) {
+    std::printf("listens %s %d\n", listener.address.c_str(), listener.port);
+  }
   group.finish();
   return 0;
 }

@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -90,12 +89,11 @@ class MisusedCollectives : public ::testing::TestWithParam<Misuse> {
       const auto at = read_file_if_there(run() / ("last-call-" + std::to_string(r)));
       last = std::max<int64_t>(last, at ? std::stoll(*at) : 0);
     }
-    std::smatch found;
-    const std::string text = error_file(rank);
-    if (last == 0 || !std::regex_search(text, found, std::regex{"\"monotonic_ns\": ([0-9]+)"})) {
+    const auto found = captures(error_file(rank), "\"monotonic_ns\": ([0-9]+)");
+    if (last == 0 || found.empty()) {
       return 1e9;
     }
-    return static_cast<double>(std::stoll(found[1]) - last) / 1e9;
+    return static_cast<double>(std::stoll(found[0]) - last) / 1e9;
   }
   void expect_error(int rank) const {
     const std::string text = error_file(rank);
@@ -104,10 +102,9 @@ class MisusedCollectives : public ::testing::TestWithParam<Misuse> {
     EXPECT_TRUE(has(text, GetParam().said));
     // Each rank's place and source line.
     for (int r = 0; r < ranks; ++r) {
-      const std::regex place{"rank " + std::to_string(r) + ": " + GetParam().command +
-                             " epoch 0, [^\\\\]*call [0-9]+: [a-z_]+[^\\\\]* at [a-z_/]+\\.(cpp|h)"
-                             ":[0-9]+"};
-      EXPECT_TRUE(std::regex_search(text, place)) << text;
+      EXPECT_TRUE(says(text, "rank " + std::to_string(r) + ": " + GetParam().command +
+                                 " epoch 0, [^\\]*call [0-9]+: [a-z_]+[^\\]* at "
+                                 "[a-z_/]+\\.(cpp|h):[0-9]+"));
     }
     EXPECT_LT(seconds_to_error(rank), 5.0);
   }

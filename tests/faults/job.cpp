@@ -7,7 +7,6 @@
 #include <muster/io/checkpoint_folder.h>
 
 #include <fcntl.h>
-#include <regex.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -274,18 +273,6 @@ std::vector<std::string> Faults::checkpoints(const std::string& run) const {
 
 std::string Faults::error_file(int rank) const {
   return read_file_if_there(run_dir() / format("errors/rank-{}.json", rank)).value_or("");
-}
-
-testing::AssertionResult says(const std::string& text, const std::string& pattern) {
-  regex_t compiled{};
-  if (regcomp(&compiled, pattern.c_str(), REG_EXTENDED | REG_NOSUB) != 0) {
-    return testing::AssertionFailure() << "'" << pattern << "' is no regular expression";
-  }
-  const bool found = regexec(&compiled, text.c_str(), 0, nullptr, 0) == 0;
-  regfree(&compiled);
-  return (found ? testing::AssertionSuccess() : testing::AssertionFailure())
-         << "'" << pattern << "' in\n"
-         << text;
 }
 
 }  // namespace muster::test

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "support/temp_folder.h"
+#include "support/texts.h"
 
 #include <gtest/gtest.h>
 #include <sys/types.h>
@@ -108,8 +109,5 @@ class Faults : public ::testing::Test {
 
 /// The same; its rows are slow.
 class FaultsSlow : public Faults {};
-
-/// Whether a part of `text` matches the extended regular expression.
-testing::AssertionResult says(const std::string& text, const std::string& pattern);
 
 }  // namespace muster::test

@@ -82,14 +82,11 @@ TEST(Launch, TakesNothingFromTheLauncherAboveIt) {
 }
 
 TEST(Launch, PassesAListeningSocketOnLoopbackToRankZeroOnly) {
-  // The state 0A in /proc/net/tcp is LISTEN; 0100007F is 127.0.0.1.
-  const auto job = run_shell(
-      "if [ $RANK = 0 ]; then inode=$(readlink /proc/$$/fd/$MUSTER_STORE_FD | tr -dc 0-9); "
-      "port=$(printf %04X $MASTER_PORT); "
-      "awk -v i=$inode -v a=0100007F:$port '$10 == i && $2 == a && $4 == \"0A\" {print \"bound\"}' "
-      "/proc/net/tcp; else ls -l /proc/$$/fd | grep -c socket: ; echo [$MUSTER_STORE_FD]; fi",
-      {.ranks = 2});
-  EXPECT_EQ(sorted_lines(job.out), (Lines{"0", "[]", "bound"})) << job.err;
+  const auto job = run_job({rank_program(), "sockets"}, {.ranks = 2});
+  EXPECT_EQ(sorted_lines(job.out),
+            (Lines{"rank 0 has 1 socket, and listens with MUSTER_STORE_FD at 127.0.0.1 MASTER_PORT",
+                   "rank 1 has 0 sockets, and no MUSTER_STORE_FD"}))
+      << job.err;
 }
 
 TEST(Launch, LeavesRanksOnlyTheDescriptorsThatAreTheirs) {

@@ -1,6 +1,8 @@
 // A rank for the tests of launch: test_proc_rank_program ACTION [ARGUMENT].
 #include <muster/base/check.h>
+#include <muster/base/env.h>
 #include <muster/base/files.h>
+#include <muster/base/format.h>
 #include <muster/proc/launch.h>
 #include <muster/proc/rank_env.h>
 #include <muster/proc/rank_failure.h>
@@ -17,6 +19,8 @@
 #include <map>
 #include <string>
 #include <thread>
+
+#include "support/listeners.h"
 
 namespace {
 
@@ -63,6 +67,22 @@ void one_after_the_other(const std::string& pid_file) {
     std::this_thread::sleep_for(1ms);
   }
   fail_with(muster::ErrorKind::data, "the second");
+}
+
+// Names where the launcher's variables hold, numbers where they do not.
+void tell_sockets() {
+  const int count = muster::test::open_sockets();
+  std::string line =
+      muster::format("rank {} has {} socket{}", rank(), count, count == 1 ? "" : "s");
+  for (const auto& listener : muster::test::listeners()) {
+    const bool store = muster::env_text("MUSTER_STORE_FD") == std::to_string(listener.fd);
+    const bool master = muster::env_text("MASTER_PORT") == std::to_string(listener.port);
+    line += muster::format(
+        ", and listens with {} at {} {}", store ? "MUSTER_STORE_FD" : std::to_string(listener.fd),
+        listener.address, master ? "MASTER_PORT" : std::to_string(listener.port));
+  }
+  line += muster::env_text("MUSTER_STORE_FD") ? "" : ", and no MUSTER_STORE_FD";
+  std::printf("%s\n", line.c_str());
 }
 
 void wait_for_stop() {
@@ -116,6 +136,7 @@ const std::map<std::string, std::function<void(const std::string&)>> actions{
        }
        std::thread{[] { muster::fail(muster::ErrorKind::io, "thrown on a thread"); }}.join();
      }},
+    {"sockets", [](const std::string&) { tell_sockets(); }},
     {"wait-for-stop", [](const std::string&) { wait_for_stop(); }},
     {"stop-of-one",
      [](const std::string& prefix) {
