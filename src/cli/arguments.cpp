@@ -4,6 +4,7 @@
 #include <muster/base/check.h>
 #include <muster/base/files.h>
 #include <muster/base/text.h>
+#include <muster/value/redact.h>
 
 #include <algorithm>
 #include <array>
@@ -213,6 +214,7 @@ Value section_of(const Invocation& invocation, const std::string& name, const Va
   const Value* found = invocation.config.find(name);
   Value section = found == nullptr || found->is_null() ? Value{Value::Dict{}} : *found;
   keep_texts(section, defaults, invocation, name);
+  check_not_redacted(section, ValuePath{name});
   return section;
 }
 

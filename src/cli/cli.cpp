@@ -8,6 +8,7 @@
 #include <muster/proc/rank_failure.h>
 #include <muster/proc/rank_report.h>
 #include <muster/proc/signals.h>
+#include <muster/value/redact.h>
 
 #include <unistd.h>
 
@@ -28,7 +29,7 @@ void print_text(const std::string& text) {
 struct Cli::State {
   Invocation invocation;
   TrainerOptions options;
-  Value resolved{};
+  Value resolved{};  // without secrets, to be shown
   std::unique_ptr<Trainer> trainer{};
 };
 
@@ -55,6 +56,7 @@ void Cli::resolve(Value model, Value data) {
   state.resolved["trainer"] = to_value(state.options);
   state.resolved["model"] = std::move(model);
   state.resolved["data"] = std::move(data);
+  state.resolved = redacted(state.resolved);
   if (!state.invocation.help && !state.invocation.print_config) {
     return;
   }

@@ -2,6 +2,7 @@
 #include <muster/base/env.h>
 #include <muster/base/error.h>
 #include <muster/base/files.h>
+#include <muster/base/redact.h>
 #include <muster/proc/rank_env.h>
 #include <muster/proc/rank_failure.h>
 
@@ -66,7 +67,7 @@ void print_own_failure(const RankEnv& env, const detail::FailureRecord& record) 
 void report(const RankFailure& failure) {
   detail::FailureRecord record{.code = failure.code,
                                .monotonic_ns = detail::monotonic_ns(),
-                               .message = failure.message,
+                               .message = redact_text(failure.message),
                                .phase = failure.phase,
                                .source = failure.source};
   std::signal(SIGPIPE, SIG_IGN);

@@ -13,6 +13,7 @@
 #include <muster/track/tensorboard_logger.h>
 #include <muster/track/wandb_logger.h>
 #include <muster/train/environment.h>
+#include <muster/value/redact.h>
 
 #include <algorithm>
 #include <array>
@@ -110,7 +111,7 @@ RunWriter::RunWriter(const TrainerOptions& options)
 void RunWriter::log_hyperparameters(const Value& config, const std::string& yaml) {
   check(!opened_ && !config_.is_dict(),
         "log_hyperparameters comes before the first stage and at most once");
-  config_ = config;
+  config_ = redacted(config);
   config_yaml_ = yaml;
 }
 

@@ -1,5 +1,6 @@
 #include <muster/base/check.h>
 #include <muster/base/json_writer.h>
+#include <muster/base/redact.h>
 #include <muster/base/text.h>
 #include <muster/value/path.h>
 #include <muster/value/tensor.h>
@@ -45,8 +46,10 @@ std::string ValuePath::text() const {
 
 void ValuePath::fail_expected(std::string_view expected, const Value& found) const {
   const std::string where = text();
+  const bool secret =
+      found.is_string() && is_secret(where.substr(where.rfind('.') + 1), found.as_string());
   fail(ErrorKind::usage, "{}{}expected {}, found {}", where, where.empty() ? "" : ": ", expected,
-       found.visit(Describer{}));
+       secret ? "the string " + std::string{redaction} : redact_urls(found.visit(Describer{})));
 }
 
 void ValuePath::check_keys(const Value::Dict& dict, std::span<const std::string_view> names) const {

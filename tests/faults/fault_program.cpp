@@ -52,6 +52,8 @@ struct ModelOptions {
   bool early_stop = false;       // EarlyStopping on what differs from rank to rank
   int64_t checkpoint_every = 0;  // steps between checkpoints; 0: one an epoch
   int64_t print_lines = 0;       // lines that each step prints
+  std::string api_key;           // secrets of the user, which the program only has
+  std::string tracking_uri;
 };
 struct DataOptions {
   int64_t samples = 24;
@@ -132,6 +134,13 @@ const std::map<std::string, std::function<void()>> actions{
      }},
     {"hang", hang},
     {"throw", [] { throw std::runtime_error{"the planned failure"}; }},
+    // As a library does that tells what it had sent.
+    {"throw_key",
+     [] {
+       const char* key = std::getenv("WANDB_API_KEY");
+       throw std::runtime_error{"401: the key " + std::string{key == nullptr ? "" : key} +
+                                " is not known at https://me:hunter22@host"};
+     }},
     // To a folder of the same name as the one that it is in, of the run folder `other`.
     {"elsewhere", [] { std::filesystem::current_path("../../other/checkpoints"); }},
     {"late", [] { std::this_thread::sleep_for(std::chrono::seconds{2}); }},

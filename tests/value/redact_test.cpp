@@ -1,0 +1,78 @@
+#include <gtest/gtest.h>
+#include <muster/base/error.h>
+#include <muster/value/convert.h>
+#include <muster/value/redact.h>
+
+#include <functional>
+
+#include "support/texts.h"
+
+namespace muster::test {
+
+namespace {
+
+using Dict = Value::Dict;
+using List = Value::List;
+
+TEST(RedactedConfiguration, KeepsAllButSecrets) {
+  const Value config =
+      Dict{{"lr", 0.1},
+           {"max_tokens", 512},
+           {"image_key", "alpha"},
+           {"api_key", "abc"},
+           {"password", ""},
+           {"tokens", List{"hf_Ab3dEfGh1jKlMnOp", "a"}},
+           {"credentials", Dict{{"user", "me"}, {"ttl", 3}, {"more", List{"x", Dict{{"y", "z"}}}}}},
+           {"tracking", Dict{{"uri", "https://me:pw@host"}, {"access_token", "t"}}}};
+  EXPECT_EQ(
+      to_json(redacted(config)),
+      to_json(Dict{{"lr", 0.1},
+                   {"max_tokens", 512},
+                   {"image_key", "alpha"},
+                   {"api_key", "[redacted]"},
+                   {"password", ""},
+                   {"tokens", List{"[redacted]", "a"}},
+                   {"credentials", Dict{{"user", "[redacted]"},
+                                        {"ttl", 3},
+                                        {"more", List{"[redacted]", Dict{{"y", "[redacted]"}}}}}},
+                   {"tracking",
+                    Dict{{"uri", "https://me:[redacted]@host"}, {"access_token", "[redacted]"}}}}));
+}
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::usage);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(RedactedConfiguration, IsNotTakenForTheValuesThemselves) {
+  const Value given = Dict{{"a", 1}, {"b", List{"x", Dict{{"c", "https://[redacted]@host"}}}}};
+  EXPECT_TRUE(has(error_of([&] { check_not_redacted(given, ValuePath{"model"}); }),
+                  "model.b[1].c: [redacted] stands where"));
+  check_not_redacted(Dict{{"a", "redacted"}}, ValuePath{"model"});
+}
+
+TEST(RedactedConfiguration, AMessageOnAWrongValueDoesNotShowASecret) {
+  struct Options {
+    int64_t api_key = 0;
+    int64_t uri = 0;
+    int64_t lr = 0;
+  };
+  Options options;
+  const auto message = [&](const Dict& given) {
+    return error_of([&] { update_from_value(options, given, "model"); });
+  };
+  EXPECT_TRUE(
+      has(message({{"api_key", "abc"}}), "api_key: expected an int, found the string [redacted]"));
+  EXPECT_TRUE(
+      has(message({{"uri", "https://a:b@c"}}), "found the string \"https://a:[redacted]@c\""));
+  EXPECT_TRUE(has(message({{"lr", "abc"}}), "found the string \"abc\""));
+}
+
+}  // namespace
+
+}  // namespace muster::test
