@@ -93,6 +93,8 @@ class Fit {
   /// All ranks stop when one wants to. Once an epoch and a validation; within an epoch the wish
   /// travels with the gradients.
   void agree_on_stop();
+  /// `signal`: the one that some rank has had, or 0.
+  void say_why_stopped(int signal) const;
 
   TrainPass& pass_;
   Pass* validation_;
@@ -337,20 +339,25 @@ FitResult Fit::end() {
   hook(false, &ModuleBase::on_fit_end);
   hook(false, &ModuleBase::teardown);
   log_.finish(*training_);
+  const std::array<int64_t, 1> mine{stopped_ ? stop_signal() : 0};
+  const int signal = static_cast<int>(context_.group.all_reduce(mine, ReduceOp::max)[0]);
   if (stopped_ && context_.writer != nullptr) {
-    const bool can_go_on = told_to_stop_ && context_.options.enable_checkpointing;
-    std::fprintf(stderr, "muster: training stopped after %lld steps: %s%s\n",
-                 static_cast<long long>(at.global_step),
-                 training_->stop_reason.value_or("another rank was told to").c_str(),
-                 can_go_on ? "; --ckpt_path last goes on from here" : "");
+    say_why_stopped(signal);
   }
-  const std::array<int64_t, 1> signal{stopped_ ? stop_signal() : 0};
   Report report{
       .stage = std::string{to_string(Stage::fit)}, .epoch = at.epoch, .step = at.global_step};
   report.metrics = training_->latest(false);
-  return {.report = std::move(report),
-          .last_epoch = training_->last_epoch,
-          .stop_signal = static_cast<int>(context_.group.all_reduce(signal, ReduceOp::max)[0])};
+  return {.report = std::move(report), .last_epoch = training_->last_epoch, .stop_signal = signal};
+}
+
+void Fit::say_why_stopped(int signal) const {
+  const bool can_go_on = told_to_stop_ && context_.options.enable_checkpointing;
+  // Of a signal to all ranks, this one's may come last.
+  const std::string of_others = signal != 0 ? reason_of(signal) : "another rank was told to";
+  std::fprintf(stderr, "muster: training stopped after %lld steps: %s%s\n",
+               static_cast<long long>(training_->position.global_step),
+               training_->stop_reason.value_or(of_others).c_str(),
+               can_go_on ? "; --ckpt_path last goes on from here" : "");
 }
 
 }  // namespace
