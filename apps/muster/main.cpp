@@ -1,4 +1,5 @@
 #include <muster/base/check.h>
+#include <muster/base/streams.h>
 #include <muster/base/text.h>
 
 #include <algorithm>
@@ -49,8 +50,11 @@ int run(const std::vector<std::string>& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  muster::prepare_streams();
   try {
-    return run({argv + 1, argv + argc});
+    const int code = run({argv + 1, argv + argc});
+    muster::check_streams();
+    return code;
   } catch (const muster::Error& error) {
     std::fprintf(stderr, "muster: error: %s\n", error.what());
     return error.exit_code();

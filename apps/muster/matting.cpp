@@ -1,5 +1,6 @@
 #include <muster/base/check.h>
 #include <muster/base/files.h>
+#include <muster/base/streams.h>
 #include <muster/base/thread_pool.h>
 #include <muster/proc/rank_env.h>
 #include <muster/proc/rank_failure.h>
@@ -102,11 +103,6 @@ void make_output_folders(const Request& request) {
   }
 }
 
-void print(const std::string& text, std::FILE* to) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), to) == text.size();
-  check(std::fflush(to) == 0 && written, ErrorKind::io, "cannot write to the standard output");
-}
-
 /// This rank's images, then on rank 0 those of all.
 std::optional<WorkResult> compute(Group& group, const std::vector<MattingSample>& samples,
                                   WorkOptions options) {
@@ -163,7 +159,7 @@ void write_outputs(const Request& request, const MattingReport& report) {
     }
     try {
       if (path == "-" && &path == &request.json) {
-        print(make(report), stdout);
+        print_text(make(report));
       } else {
         write_output(path, make(report));
       }
@@ -175,7 +171,7 @@ void write_outputs(const Request& request, const MattingReport& report) {
   attempt(request.csv, matting_csv);
   attempt(request.html, matting_html);
   if (request.json != "-") {
-    print(matting_table(report), stdout);
+    print_text(matting_table(report));
   }
   if (failure) {
     std::rethrow_exception(failure);

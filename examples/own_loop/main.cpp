@@ -1,4 +1,5 @@
 // A loop of one's own, without Module and Trainer: muster launch -n 2 own_loop
+#include <muster/base/streams.h>
 #include <muster/data/loader.h>
 #include <muster/metrics/regression.h>
 #include <muster/train/job.h>
@@ -14,6 +15,7 @@ struct Ramp {
 };
 
 int main(int argc, char** argv) try {
+  muster::prepare_streams();
   muster::Group group = muster::job_group();
   muster::OwnLoop loop{group, {.run_dir = argc > 1 ? argv[1] : "runs/own_loop"}};
   const auto ramps = muster::make_dataset(5, [](int64_t index, muster::Rng&) {
@@ -34,6 +36,7 @@ int main(int argc, char** argv) try {
   const muster::Report report = loop.end_epoch({{"val/mse", &error}});
   if (group.rank() == 0) std::printf("mean %g\n", *report.get("val/mean"));
   group.finish();
+  muster::check_streams();
 } catch (const muster::Error& error) {
   return std::fprintf(stderr, "own_loop: %s\n", error.what()), error.exit_code();
 }

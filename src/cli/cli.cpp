@@ -3,6 +3,7 @@
 
 #include <muster/base/check.h>
 #include <muster/base/json_writer.h>
+#include <muster/base/streams.h>
 #include <muster/cli/cli.h>
 #include <muster/proc/rank_env.h>
 #include <muster/proc/rank_failure.h>
@@ -16,15 +17,6 @@
 #include <cstdio>
 
 namespace muster {
-
-namespace {
-
-void print_text(const std::string& text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  check(std::fflush(stdout) == 0 && written, ErrorKind::io, "cannot write to the standard output");
-}
-
-}  // namespace
 
 struct Cli::State {
   Invocation invocation;
@@ -129,7 +121,11 @@ void Cli::fail() {
     std::fflush(nullptr);
     _exit(128 + signal);  // There is nothing to save.
   }
-  failure.run_dir = state_->options.run_dir;
+  if (state_->invocation.help || state_->invocation.print_config) {
+    failure.source.clear();  // It is about what was to be shown, and there is no run.
+  } else {
+    failure.run_dir = state_->options.run_dir;
+  }
   if (state_->trainer != nullptr) {
     failure.phase = state_->trainer->phase();
     state_->trainer->close(failure.code);

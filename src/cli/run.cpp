@@ -1,7 +1,7 @@
 #include "invocation_internal.h"
-#include "streams_internal.h"
 
 #include <muster/base/check.h>
+#include <muster/base/streams.h>
 #include <muster/base/thread_pool.h>
 #include <muster/cli/cli.h>
 #include <muster/proc/launch.h>
@@ -60,7 +60,7 @@ void run_rank(const Invocation& invocation, const TrainerOptions& options,
   try {
     program(cli);
     cli.finish();
-    check_streams();
+    check_streams("; the run itself is complete");
   } catch (const EarlyExit&) {
     throw;
   } catch (...) {

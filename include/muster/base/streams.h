@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 namespace muster {
 
 /// Before anything is printed: a closed standard stream becomes /dev/null, so that no file that is
@@ -11,7 +13,11 @@ void prepare_streams();
 /// longer ones in parts of 4096 bytes. A terminal stays as it is.
 void write_whole_lines();
 
-/// Once all is printed: Error of kind `io` where some of it was lost.
-void check_streams();
+/// Prints a text on the standard output, now; Error of kind `io` where it is not taken.
+void print_text(std::string_view text);
+
+/// Once all is printed: Error of kind `io` where the standard output did not take some of it.
+/// `besides` ends the message: "; the run itself is complete".
+void check_streams(std::string_view besides = "");
 
 }  // namespace muster

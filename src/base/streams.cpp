@@ -1,6 +1,5 @@
-#include "streams_internal.h"
-
 #include <muster/base/check.h>
+#include <muster/base/streams.h>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -40,6 +39,15 @@ void outlive(int signal) {
   }
 }
 
+/// With the reason, if it is still known: of a write that failed long ago it is not.
+void check_flushed(bool written, std::string_view besides) {
+  const bool flushed = std::fflush(stdout) == 0;
+  const int error = errno;
+  check(flushed && written, ErrorKind::io,
+        "the standard output did not take all that was printed{}{}{}", error != 0 ? ": " : "",
+        error != 0 ? std::generic_category().message(error) : "", besides);
+}
+
 }  // namespace
 
 void prepare_streams() {
@@ -56,13 +64,15 @@ void write_whole_lines() {
   }
 }
 
-void check_streams() {
+void print_text(std::string_view text) {
   errno = 0;
-  const bool flushed = std::fflush(stdout) == 0;
-  const int error = errno;
-  check(flushed && std::ferror(stdout) == 0, ErrorKind::io,
-        "the standard output did not take all that was printed{}{}; the run itself is complete",
-        error != 0 ? ": " : "", error != 0 ? std::generic_category().message(error) : "");
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  check_flushed(written, "");
+}
+
+void check_streams(std::string_view besides) {
+  errno = 0;
+  check_flushed(std::ferror(stdout) == 0, besides);
 }
 
 }  // namespace muster
