@@ -22,7 +22,8 @@ AppendFile::AppendFile(std::filesystem::path path, int flags) : path_{std::move(
   fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
   check(fd_ >= 0, ErrorKind::output, "cannot write to {}: {}", path_.string(), reason());
   struct stat info {};
-  check(::fstat(fd_, &info) == 0, ErrorKind::io, "cannot examine {}: {}", path_.string(), reason());
+  const bool known = ::fstat(fd_, &info) == 0;  // before errno is read
+  check(known, ErrorKind::io, "cannot examine {}: {}", path_.string(), reason());
   size_ = static_cast<uint64_t>(info.st_size);
 }
 
@@ -67,8 +68,8 @@ void AppendFile::append(std::string_view bytes) {
 }
 
 void AppendFile::sync() {
-  check(::fsync(fd_) == 0, ErrorKind::io, "cannot bring {} to the disk: {}", path_.string(),
-        reason());
+  const bool synced = ::fsync(fd_) == 0;  // before errno is read
+  check(synced, ErrorKind::io, "cannot bring {} to the disk: {}", path_.string(), reason());
 }
 
 }  // namespace muster::track

@@ -52,8 +52,10 @@ std::optional<uint64_t> differing_byte(const fs::path& first, const fs::path& se
         (one.is_open() ? second : first).string());
   std::vector<char> left(size_t{1} << 18U);
   std::vector<char> right(left.size());
-  const auto read = [](std::ifstream& file, std::vector<char>& block) {
+  const auto read = [&](std::ifstream& file, std::vector<char>& block) {
     file.read(block.data(), static_cast<std::streamsize>(block.size()));
+    check(!file.bad(), ErrorKind::data, "cannot read {}",
+          (&file == &one ? first : second).string());
     return static_cast<size_t>(file.gcount());
   };
   for (uint64_t at = 0;;) {

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -33,9 +34,13 @@ uint32_t crc_of(const std::array<int64_t, 3>& numbers, std::string_view bytes) {
   return static_cast<uint32_t>(crc);
 }
 
+/// Of a call that has just failed.
+std::string reason() { return std::generic_category().message(errno); }
+
 /// False at the end of the file.
 bool read_exactly(std::FILE* file, void* to, size_t size, const std::filesystem::path& path) {
   const size_t got = std::fread(to, 1, size, file);
+  check(std::ferror(file) == 0, ErrorKind::data, "cannot read {}: {}", path.native(), reason());
   check(got == size || (got == 0 && std::feof(file) != 0), ErrorKind::data,
         "{} is cut short in the middle of a prediction", path.native());
   return got == size;
@@ -59,14 +64,13 @@ PredictionShardWriter::~PredictionShardWriter() {
 void PredictionShardWriter::open() {
   make_folder(path_.parent_path());
   file_ = std::fopen(path_.c_str(), "wbe");
-  check(file_ != nullptr, ErrorKind::output, "cannot create {}: {}", path_.native(),
-        std::strerror(errno));
+  check(file_ != nullptr, ErrorKind::output, "cannot create {}: {}", path_.native(), reason());
   write(magic);
 }
 
 void PredictionShardWriter::write(std::string_view bytes) {
-  check(std::fwrite(bytes.data(), 1, bytes.size(), file_) == bytes.size(), ErrorKind::io,
-        "cannot write to {}: {}", path_.native(), std::strerror(errno));
+  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file_) == bytes.size();
+  check(written, ErrorKind::io, "cannot write to {}: {}", path_.native(), reason());
 }
 
 void PredictionShardWriter::add(const PredictionKey& key, std::string_view bytes) {
@@ -83,16 +87,17 @@ void PredictionShardWriter::add(const PredictionKey& key, std::string_view bytes
 void PredictionShardWriter::close() {
   if (file_ == nullptr) open();
   const bool written = std::fclose(std::exchange(file_, nullptr)) == 0;
-  check(written, ErrorKind::io, "cannot write to {}: {}", path_.native(), std::strerror(errno));
+  check(written, ErrorKind::io, "cannot write to {}: {}", path_.native(), reason());
 }
 
 PredictionShard::PredictionShard(const std::filesystem::path& path)
     : path_{path}, file_{std::fopen(path.c_str(), "rbe"), [](std::FILE* file) {
                            if (file != nullptr) std::fclose(file);
                          }} {
-  check(file_ != nullptr, ErrorKind::data, "cannot read {}: {}", path.native(),
-        std::strerror(errno));
-  const auto length = static_cast<int64_t>(std::filesystem::file_size(path));
+  check(file_ != nullptr, ErrorKind::data, "cannot read {}: {}", path.native(), reason());
+  std::error_code error;
+  const auto length = static_cast<int64_t>(std::filesystem::file_size(path, error));
+  check(!error, ErrorKind::data, "cannot read {}: {}", path.native(), error.message());
   std::array<char, magic.size()> begin{};
   check(read_exactly(file_.get(), begin.data(), begin.size(), path_) &&
             std::string_view{begin.data(), begin.size()} == magic,
@@ -107,8 +112,8 @@ PredictionShard::PredictionShard(const std::filesystem::path& path)
           size, offset, length);
     entries_.push_back({.key = {loader, index}, .size = size, .offset = offset});
     offset += size;
-    check(fseeko(file_.get(), offset, SEEK_SET) == 0, ErrorKind::io, "cannot read {}: {}",
-          path.native(), std::strerror(errno));
+    const bool found = fseeko(file_.get(), offset, SEEK_SET) == 0;
+    check(found, ErrorKind::io, "cannot read {}: {}", path.native(), reason());
   }
   std::ranges::sort(entries_, {},
                     [](const Entry& entry) { return std::tie(entry.key, entry.offset); });
@@ -121,6 +126,7 @@ std::string PredictionShard::read(const Entry& entry) const {
   const bool there = fseeko(file, entry.offset - static_cast<int64_t>(head_bytes), SEEK_SET) == 0 &&
                      std::fread(packed.data(), 1, packed.size(), file) == packed.size() &&
                      std::fread(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  check(std::ferror(file) == 0, ErrorKind::data, "cannot read {}: {}", path_.native(), reason());
   const Head head = unpacked(packed);
   check(there && head.crc == crc_of(head.numbers, bytes), ErrorKind::data,
         "{} is damaged: the prediction for sample {} is not the one that was written",

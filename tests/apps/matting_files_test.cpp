@@ -3,6 +3,7 @@
 #include "apps/muster/matting/files.h"
 
 #include "support/temp_folder.h"
+#include "tests/base/expect_error.h"
 
 #include <gtest/gtest.h>
 #include <muster/base/error.h>
@@ -173,6 +174,15 @@ TEST_F(MattingFiles, AreNotMixedWithFolders) {
   EXPECT_EQ(kind_of(folder_ / "a.png", folder_ / "g"), 2);
   EXPECT_EQ(kind_of(folder_ / "g", folder_ / "a.png"), 2);
   EXPECT_EQ(kind_of(folder_ / "none", folder_ / "g"), 65);
+}
+
+TEST_F(MattingFiles, ThatCannotBeReachedAreNotSaidToBeMissing) {
+  fs::create_symlink("loop", folder_ / "loop");
+  const Error error = test::error_of(
+      [&] { match_files({.prediction = folder_ / "loop", .truth = folder_ / "loop"}); });
+  EXPECT_EQ(error.kind(), ErrorKind::data);
+  EXPECT_EQ(error.what(),
+            (folder_ / "loop").string() + ": cannot be read: Too many levels of symbolic links");
 }
 
 }  // namespace

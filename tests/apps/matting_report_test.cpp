@@ -8,6 +8,7 @@
 
 #include "support/temp_folder.h"
 #include "support/texts.h"
+#include "tests/base/expect_error.h"
 
 #include <gtest/gtest.h>
 #include <muster/base/error.h>
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <thread>
 #include <vector>
 
@@ -155,6 +157,13 @@ TEST(MattingOutput, ReplacesFilesWholeAndWritesIntoOthers) {
   write_output("/dev/null", "x");
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
   EXPECT_THROW(write_output(folder / "new", "x"), Error);
+}
+
+TEST(MattingOutput, SaysWhyADeviceTookNothing) {
+  errno = 0;
+  const Error error = test::error_of([] { write_output("/dev/full", "x"); });
+  EXPECT_EQ(error.kind(), ErrorKind::io);
+  EXPECT_STREQ(error.what(), "cannot write /dev/full: No space left on device");
 }
 
 TEST(WorstThumbnails, KeepsTheSameInAnyOrder) {

@@ -52,6 +52,15 @@ TEST(CheckCommand, FindsTheExamplesEqual) {
                       "samples, [0-9]+ images\n"));
 }
 
+TEST(CheckCommand, SaysWhyItCanMakeNoFolder) {
+  const Outcome outcome =
+      run_program(bin_dir() / "muster", {"check", "log_images", "predict"}, {"TMPDIR=/proc"});
+  EXPECT_EQ(outcome.exit_code, 73);
+  EXPECT_TRUE(matches(outcome.err,
+                      "muster: error: cannot make a folder in /proc: No such file or "
+                      "directory\n"));
+}
+
 TEST(CheckCommand, NamesAMetricWithBothValuesAndThatTheEnvironmentIsTheSame) {
   expect_difference(
       "validate", "metric",

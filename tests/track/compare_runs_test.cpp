@@ -3,6 +3,7 @@
 #include <muster/track/compare_runs.h>
 #include <muster/track/results.h>
 
+#include "tests/base/expect_error.h"
 #include "track/support.h"
 
 #include <gtest/gtest.h>
@@ -145,6 +146,16 @@ TEST_F(CompareRuns, NamesFilesThatDifferOrThatOneLacks) {
             Texts{"predictions/000003-a.png (sample 3) from byte 6 on|6 bytes|15 bytes|2"});
   std::filesystem::remove(two / "predictions" / "000003-a.png");
   EXPECT_EQ(differences(), Texts{"predictions/000003-a.png (sample 3)|6 bytes|missing|2"});
+}
+
+TEST_F(CompareRuns, DoesNotFindFilesEqualThatCannotBeRead) {
+  for (const auto& run_dir : {one, two}) {
+    // The memory of a process has nothing at address 0, so that reading it fails.
+    std::filesystem::create_symlink("/proc/self/mem", run_dir / "predictions/000004-b.png");
+  }
+  const Error error = test::error_of([&] { compare_runs(one, two); });
+  EXPECT_EQ(error.kind(), ErrorKind::data);
+  EXPECT_TRUE(test::contains(error.what(), "cannot read " + one.string()));
 }
 
 TEST_F(CompareRuns, FindsWhatDiffersInLongFiles) {

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <fstream>
 #include <mutex>
 
@@ -99,6 +100,24 @@ TEST(PredictionShard, AnyCutAndAnyFlippedBitIsAnError) {
     flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1U << bit % 8));
     EXPECT_EQ(error_of([&] { read(flipped); }).kind(), ErrorKind::data) << bit;
   }
+}
+
+TEST(PredictionShard, SaysWhyItCannotBeReadOrWritten) {
+  errno = 0;
+  const Error full = error_of([] {
+    PredictionShardWriter writer{"/dev/full"};
+    writer.add({}, std::string(100'000, 'x'));
+  });
+  EXPECT_EQ(full.kind(), ErrorKind::io);
+  EXPECT_STREQ(full.what(), "cannot write to /dev/full: No space left on device");
+  // The memory of a process has nothing at address 0, so that reading it fails.
+  const Error unreadable = error_of([] { PredictionShard{"/proc/self/mem"}; });
+  EXPECT_EQ(unreadable.kind(), ErrorKind::data);
+  EXPECT_STREQ(unreadable.what(), "cannot read /proc/self/mem: Input/output error");
+  const TempFolder folder;
+  const Error no_file = error_of([&] { PredictionShard{folder.path()}; });
+  EXPECT_EQ(no_file.kind(), ErrorKind::data);
+  EXPECT_EQ(no_file.what(), "cannot read " + folder.path().string() + ": Is a directory");
 }
 
 TEST(PredictionShard, APredictionThatIsThereTwiceIsAnError) {

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +31,8 @@ class OutputTo {
   explicit OutputTo(const fs::path& path) {
     std::fflush(stdout);
     const int file = open(path.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0644);
-    check(file >= 0, ErrorKind::output, "cannot make {}", path.string());
+    check(file >= 0, ErrorKind::output, "cannot make {}: {}", path.string(),
+          std::generic_category().message(errno));
     for (const int stream : streams) {
       before_.at(static_cast<size_t>(stream - 1)) = fcntl(stream, F_DUPFD_CLOEXEC, 3);
       dup2(file, stream);
@@ -86,8 +88,9 @@ CheckFolder::CheckFolder(const fs::path& keep) : path_{keep}, stays_{!keep.empty
     return;
   }
   std::string pattern = (fs::temp_directory_path() / "muster-check-XXXXXX").string();
-  check(mkdtemp(pattern.data()) != nullptr, ErrorKind::output, "cannot make the folder {}",
-        pattern);
+  const bool made = mkdtemp(pattern.data()) != nullptr;  // before errno is read
+  check(made, ErrorKind::output, "cannot make a folder in {}: {}",
+        fs::path{pattern}.parent_path().string(), std::generic_category().message(errno));
   path_ = pattern;
 }
 

@@ -198,10 +198,12 @@ class Matcher {
 
 bool is_folder(const fs::path& path) {
   std::error_code error;
-  const bool folder = fs::is_directory(path, error);
-  check(fs::exists(path, error), ErrorKind::data, "{}: there is no such file or folder",
-        path.native());
-  return folder;
+  const fs::file_status there = fs::status(path, error);
+  check(there.type() != fs::file_type::not_found, ErrorKind::data,
+        "{}: there is no such file or folder", path.native());
+  check(there.type() != fs::file_type::none, ErrorKind::data, "{}: cannot be read: {}",
+        path.native(), error.message());
+  return fs::is_directory(there);
 }
 
 }  // namespace

@@ -62,7 +62,8 @@ bool lacks_header(std::string_view first, std::string_view name) {
 
 Header read_header(const fs::path& path, MemoryGate& gate) {
   struct stat about {};
-  check(stat(path.c_str(), &about) == 0, ErrorKind::data, "{}: cannot be read: {}", path.native(),
+  const bool known = stat(path.c_str(), &about) == 0;  // before errno is read
+  check(known, ErrorKind::data, "{}: cannot be read: {}", path.native(),
         std::generic_category().message(errno));
   // A pipe would keep everything waiting.
   check(S_ISREG(about.st_mode), ErrorKind::data, "{}: is no regular file", path.native());

@@ -30,8 +30,9 @@ void write_output(const fs::path& path, std::string_view content) {
   check(file != nullptr, ErrorKind::output, "cannot write {}: {}", path.native(),
         std::generic_category().message(errno));
   const bool written = std::fwrite(content.data(), 1, content.size(), file.get()) == content.size();
-  check(std::fflush(file.get()) == 0 && written, ErrorKind::io, "cannot write {}: {}",
-        path.native(), std::generic_category().message(errno));
+  const bool flushed = std::fflush(file.get()) == 0;  // before errno is read
+  check(written && flushed, ErrorKind::io, "cannot write {}: {}", path.native(),
+        std::generic_category().message(errno));
 }
 
 }  // namespace muster::app
