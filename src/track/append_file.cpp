@@ -16,11 +16,22 @@ namespace {
 
 std::string reason() { return std::generic_category().message(errno); }
 
+std::string why_not_opened(const std::filesystem::path& path, int error) {
+  std::error_code unknown;
+  return std::filesystem::is_symlink(path, unknown)
+             ? "it is a link, which Muster does not write through; remove it, or give another run "
+               "folder"
+             : std::generic_category().message(error);
+}
+
 }  // namespace
 
 AppendFile::AppendFile(std::filesystem::path path, int flags) : path_{std::move(path)} {
-  fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
-  check(fd_ >= 0, ErrorKind::output, "cannot write to {}: {}", path_.string(), reason());
+  // A pipe in its place would keep everything waiting, and a link may lead to anybody's file.
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags,
+               0666);
+  check(fd_ >= 0, ErrorKind::output, "cannot write to {}: {}", path_.string(),
+        why_not_opened(path_, errno));
   struct stat info {};
   const bool known = ::fstat(fd_, &info) == 0;  // before errno is read
   check(known, ErrorKind::io, "cannot examine {}: {}", path_.string(), reason());
@@ -65,6 +76,12 @@ void AppendFile::append(std::string_view bytes) {
     rest.remove_prefix(static_cast<size_t>(written));
   }
   size_ += bytes.size();
+}
+
+void AppendFile::cut(uint64_t size) {
+  const bool done = ::ftruncate(fd_, static_cast<off_t>(size)) == 0;  // before errno is read
+  check(done, ErrorKind::io, "cannot cut {} to {} bytes: {}", path_.string(), size, reason());
+  size_ = size;
 }
 
 void AppendFile::sync() {

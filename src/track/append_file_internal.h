@@ -7,7 +7,8 @@
 namespace muster::track {
 
 /// A file that grows at its end, one write(2) a call, so that a reader never sees half of one
-/// unless the process was killed inside it. What a failed write left is cut off again.
+/// unless the process was killed inside it. What a failed write left is cut off again. A link is
+/// not followed: Error of kind `output`, as for whatever cannot be opened.
 class AppendFile {
  public:
   /// A new file; Error of kind `output` when there is one already.
@@ -22,6 +23,8 @@ class AppendFile {
   ~AppendFile();
 
   void append(std::string_view bytes);
+  /// Leaves the first `size` bytes.
+  void cut(uint64_t size);
   /// Returns when the bytes are on the disk.
   void sync();
   [[nodiscard]] uint64_t size() const { return size_; }

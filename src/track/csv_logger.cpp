@@ -132,12 +132,19 @@ class CsvLogger final : public Logger {
   }
 
   void continue_existing() {
-    const auto text = read_file_if_there(path_);
-    if (!text) {
+    std::error_code unknown;
+    const auto there = std::filesystem::symlink_status(path_, unknown);
+    if (!std::filesystem::exists(there)) {
       return;
     }
-    const auto parsed = track::parse_csv(*text, std::numeric_limits<size_t>::max());
+    check(is_regular_file(there) || is_symlink(there), ErrorKind::output,
+          "cannot write to {}: it is no regular file; remove it, or give another run folder",
+          path_.string());
+    file_ = track::AppendFile::open(path_);  // which refuses a link
+    const std::string text = read_file(path_);
+    const auto parsed = track::parse_csv(text, std::numeric_limits<size_t>::max());
     if (parsed.rows.empty()) {
+      file_.reset();
       std::filesystem::remove(path_);  // nothing but a torn header
       return;
     }
@@ -148,10 +155,9 @@ class CsvLogger final : public Logger {
     check(columns_.size() >= 2 && columns_[0] == "step" && columns_[1] == "epoch", ErrorKind::data,
           "{} does not begin with the columns step and epoch; move it away to start a new one",
           path_.string());
-    if (parsed.ends.back() < text->size()) {
-      std::filesystem::resize_file(path_, parsed.ends.back());
+    if (parsed.ends.back() < text.size()) {
+      file_->cut(parsed.ends.back());
     }
-    file_ = track::AppendFile::open(path_);
     note_last(parsed, parsed.rows.size() - 1);
   }
 

@@ -7,9 +7,11 @@
 #include <muster/base/files.h>
 #include <muster/io/tensor_image.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <mutex>
 #include <utility>
 
@@ -35,10 +37,17 @@ void warn_of_clamping(const ImageRecord& image, int64_t clamped, std::atomic<boo
   }
 }
 
-/// For whoever finds the image after this process has died.
+/// For whoever finds the image after this process has died. Not through a link, and without it
+/// nothing is missing but this.
 void note_record(const std::filesystem::path& path, const ImageRecord& record) {
-  std::ofstream out{path.parent_path() / spooled_records, std::ios::app};
-  out << spooled_line(path, record) << std::flush;
+  const auto records = path.parent_path() / spooled_records;
+  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  const int file = open(records.c_str(), flags, 0666);
+  if (file >= 0) {
+    const std::string line = spooled_line(path, record);
+    [[maybe_unused]] const ssize_t written = write(file, line.data(), line.size());
+    close(file);
+  }
 }
 
 LoggedImage encode(const at::Tensor& image, const std::filesystem::path& path, LoggedImage entry,

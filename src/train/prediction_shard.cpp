@@ -3,6 +3,8 @@
 #include <muster/base/check.h>
 #include <muster/base/files.h>
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -63,7 +65,15 @@ PredictionShardWriter::~PredictionShardWriter() {
 
 void PredictionShardWriter::open() {
   make_folder(path_.parent_path());
-  file_ = std::fopen(path_.c_str(), "wbe");
+  std::error_code unknown;
+  const auto there = std::filesystem::symlink_status(path_, unknown);
+  if (is_symlink(there) || is_regular_file(there)) {
+    // What a link leads to, or what has a second name, stays as it is.
+    unlink(path_.c_str());
+  }
+  const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
+  const int descriptor = ::open(path_.c_str(), flags, 0666);
+  file_ = descriptor >= 0 ? fdopen(descriptor, "wb") : nullptr;
   check(file_ != nullptr, ErrorKind::output, "cannot create {}: {}", path_.native(), reason());
   write(magic);
 }

@@ -3,9 +3,12 @@
 #include <muster/base/files.h>
 #include <muster/track/csv_logger.h>
 
+#include <sys/stat.h>
+
 #include <cmath>
 #include <limits>
 
+#include "tests/base/expect_error.h"
 #include "track/support.h"
 
 namespace muster {
@@ -22,7 +25,7 @@ class CsvLog : public testing::Test {
   [[nodiscard]] std::string text() const { return read_file(file()); }
   void put(std::string_view content) const { write_file_atomically(file(), content); }
 
- private:
+ protected:
   TempDir dir_;
 };
 
@@ -121,6 +124,32 @@ TEST_F(CsvLog, LeavesAForeignFileAlone) {
   put("time,value\n1,2\n");
   EXPECT_THROW(static_cast<void>(open()), Error);
   EXPECT_EQ(text(), "time,value\n1,2\n");
+}
+
+TEST_F(CsvLog, WritesNothingThroughALink) {
+  const auto victim = dir_ / "victim.csv";
+  for (const std::string content : {"", "step,epoch,a\n1,0,1\n2,0,torn", "some text"}) {
+    write_file_atomically(victim, content);
+    std::filesystem::create_symlink("victim.csv", file());
+    const Error error = test::error_of([&] { open()->log_metrics({.values = {{"a", 1}}}); });
+    EXPECT_EQ(error.kind(), ErrorKind::output);
+    EXPECT_EQ(error.what(), "cannot write to " + file().string() +
+                                ": it is a link, which Muster does not write through; remove it, "
+                                "or give another run folder");
+    EXPECT_EQ(read_file(victim), content);
+    std::filesystem::remove(file());
+  }
+  std::filesystem::remove(victim);
+  std::filesystem::create_symlink("victim.csv", file());
+  EXPECT_EQ(test::error_of([&] { static_cast<void>(open()); }).kind(), ErrorKind::output);
+  EXPECT_FALSE(std::filesystem::exists(victim));
+}
+
+TEST_F(CsvLog, DoesNotWaitForWhoeverReadsAPipe) {
+  ASSERT_EQ(mkfifo(file().c_str(), 0666), 0);
+  const Error error = test::error_of([&] { static_cast<void>(open()); });
+  EXPECT_EQ(error.kind(), ErrorKind::output);
+  EXPECT_TRUE(test::contains(error.what(), "no regular file"));
 }
 
 TEST_F(CsvLog, WritesWhatIsNotFiniteSoThatPythonReadsIt) {

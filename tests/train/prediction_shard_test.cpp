@@ -120,6 +120,19 @@ TEST(PredictionShard, SaysWhyItCannotBeReadOrWritten) {
   EXPECT_EQ(no_file.what(), "cannot read " + folder.path().string() + ": Is a directory");
 }
 
+TEST(PredictionShard, ReplacesALinkAndLeavesWhatItPointsTo) {
+  const TempFolder folder;
+  write_file_atomically(folder / "victim", "as it was");
+  fs::create_symlink("victim", folder / "shard");
+  fs::create_hard_link(folder / "victim", folder / "other");
+  for (const auto* name : {"shard", "other"}) {
+    write_shard(folder / name, 0, 1, 5);
+    EXPECT_EQ(read_file(folder / "victim"), "as it was");
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(folder / name)));
+    EXPECT_EQ(PredictionShard{folder / name}.entries().size(), 5U);
+  }
+}
+
 TEST(PredictionShard, APredictionThatIsThereTwiceIsAnError) {
   const TempFolder folder;
   write_shard(folder / "a", 0, 2, 5);

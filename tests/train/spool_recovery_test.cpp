@@ -19,6 +19,18 @@ LoggedImage named(const std::string& key, int64_t index) {
   return image;
 }
 
+TEST(SpoolRecovery, WritesNothingThroughALinkInTheSpool) {
+  const TempFolder run;
+  write_file_atomically(run / "victim", "as it was");
+  fs::create_directories(run / "spool/rank-1");
+  fs::create_symlink("../../victim", run / "spool/rank-1/images.txt");
+  ImageSpool spool{run / "spool" / "rank-1", 1};
+  spool.add(at::full({2, 2}, 0.5), named("eval", 0));
+  Ledger ledger;
+  spool.drain(ledger);
+  EXPECT_EQ(read_file(run / "victim"), "as it was");
+}
+
 TEST(SpoolRecovery, KeepsTheImagesThatADeadRunHasNotLoggedAndSaysWhatTheyAre) {
   const TempFolder run;
   {

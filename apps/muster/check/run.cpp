@@ -30,7 +30,7 @@ class OutputTo {
  public:
   explicit OutputTo(const fs::path& path) {
     std::fflush(stdout);
-    const int file = open(path.c_str(), O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0644);
+    const int file = open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_APPEND | O_CLOEXEC, 0644);
     check(file >= 0, ErrorKind::output, "cannot make {}: {}", path.string(),
           std::generic_category().message(errno));
     for (const int stream : streams) {
