@@ -19,6 +19,11 @@ void tell(std::string_view line) {
   }
 }
 
+detail::PlaceMemory* own_place() {
+  static detail::PlaceMemory* const memory = detail::inherited_place();
+  return memory;
+}
+
 }  // namespace
 
 void report_begin() { tell(detail::begin_line); }
@@ -28,10 +33,15 @@ void report_stop(int signal) {
   static_cast<void>(told);
 }
 
+int launchers_stop_signal() {
+  const detail::PlaceMemory* const memory = own_place();
+  return memory != nullptr ? static_cast<int>(memory->stop_signal.load()) : 0;
+}
+
 void report_end() { tell(detail::end_line); }
 
 void report_place(const RankPlace& place) {
-  static detail::PlaceMemory* const memory = detail::inherited_place();
+  detail::PlaceMemory* const memory = own_place();
   if (memory == nullptr) {
     return;
   }

@@ -66,6 +66,12 @@ std::string SharedPlace::text() const {
   return text;
 }
 
+void SharedPlace::tell_stop_signal(int signal) {
+  if (memory_ != nullptr) {
+    memory_->stop_signal.store(signal);
+  }
+}
+
 PlaceMemory* inherited_place() {
   const auto variable = env_text("MUSTER_PLACE_FD");
   if (!variable) {

@@ -8,13 +8,14 @@
 
 namespace muster::detail {
 
-/// What report_place writes. The launcher may read it while it is written, and then shows numbers
-/// of two moments.
+/// What report_place writes, and what the launcher says to the rank. The launcher may read it while
+/// it is written, and then shows numbers of two moments.
 struct PlaceMemory {
   std::atomic<uint64_t> what[2];  ///< up to 15 characters, the rest zeros
   std::atomic<int64_t> epoch;
   std::atomic<int64_t> step;
   std::atomic<int64_t> batch;
+  std::atomic<int64_t> stop_signal;  ///< the launcher's: that it was told to stop by, or 0
 };
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
@@ -32,6 +33,8 @@ class SharedPlace {
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
   /// No rank is going to be given it any more.
   void close_descriptor() { descriptor_.reset(); }
+  /// Before the rank is sent SIGTERM because of it.
+  void tell_stop_signal(int signal);
   /// "fit, epoch 1, step 5, batch 10"; "" when the rank has written nothing.
   [[nodiscard]] std::string text() const;
 

@@ -220,6 +220,7 @@ void Supervisor::stop_ranks(double grace_s) {
   for (auto& rank : ranks_) {
     if (!rank.outcome.ended) {
       rank.outcome.told_to_stop = true;
+      rank.place.tell_stop_signal(stop_signal_);
       kill(-rank.outcome.pid, SIGTERM);
     }
   }

@@ -9,6 +9,7 @@
 #include "training_state_internal.h"
 
 #include <muster/base/format.h>
+#include <muster/proc/rank_report.h>
 #include <muster/proc/signals.h>
 #include <muster/train/trainer.h>
 
@@ -17,6 +18,7 @@
 
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -42,7 +44,11 @@ std::optional<Clock::time_point> deadline_of(const TrainerOptions& options) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(seconds);
 }
 
-std::string reason_of(int signal) { return format("SIG{} came", sigabbrev_np(signal)); }
+/// By the name of the signal that was sent, where the launcher has made SIGTERM of it.
+std::string reason_of(int signal) {
+  const int sent = signal == SIGTERM ? launchers_stop_signal() : 0;
+  return format("SIG{} came", sigabbrev_np(sent != 0 ? sent : signal));
+}
 
 class Fit {
  public:

@@ -188,6 +188,20 @@ TEST(Programs, TheWrittenConfigurationRepeatsTheRun) {
   EXPECT_EQ(shown.out, config);
 }
 
+TEST(Programs, AnInterruptIsNamedAlsoByRanksThatGetAnotherSignalForIt) {
+  for (const auto* ranks : {"1", "2"}) {
+    const TempFolder folder;
+    const Outcome outcome = run_program(
+        "/usr/bin/timeout",
+        {"--foreground", "--preserve-status", "-s", "INT", "3", (bin_dir() / "minimal").string(),
+         "fit", "--devices", ranks, "--run_dir", (folder / "run").string(), "--trainer.max_epochs",
+         "100000", "--trainer.limit_train_batches", "100"});
+    EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+    EXPECT_TRUE(has(outcome.err, "SIGINT came"));
+    EXPECT_FALSE(has(outcome.err, "SIGTERM"));
+  }
+}
+
 TEST(Programs, ATrainingThatIsToldToStopSavesWhereItIsAndCanGoOn) {
   for (const auto* ranks : {"1", "2"}) {
     const TempFolder folder;

@@ -14,6 +14,10 @@ void report_begin();
 /// Muster's launcher it does nothing.
 void report_stop(int signal);
 
+/// The signal because of which Muster's launcher has sent this rank SIGTERM: SIGINT after Ctrl-C,
+/// for example. 0 where it was none, and without Muster's launcher.
+int launchers_stop_signal();
+
 /// States that the rank's part of the work is done. Call it after the last collective.
 void report_end();
 
