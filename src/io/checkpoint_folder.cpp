@@ -101,16 +101,24 @@ NamedTensors model_of(const fs::path& folder, const CheckpointManifest& manifest
 
 }  // namespace
 
+bool is_training_id(std::string_view text) {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 void write_checkpoint(const fs::path& folder, const CheckpointContent& content) {
   check(content.global_step >= 0 && content.epoch >= 0,
         "A checkpoint's step is {} and its epoch {}; expected numbers from 0", content.global_step,
         content.epoch);
+  check(content.training.empty() || is_training_id(content.training),
+        "A checkpoint's training cannot be called '{}'; expected 32 hexadecimal digits",
+        content.training);
   for (const auto& [name, bytes] : content.files) {
     check(is_file_name(name) && name != model_name && name != manifest_name && name != digests_name,
           "A file of a checkpoint cannot be called '{}'", name);
   }
   SavingFolder saving{without_slash(folder)};
-  CheckpointManifest manifest{.global_step = content.global_step, .epoch = content.epoch};
+  CheckpointManifest manifest{
+      .global_step = content.global_step, .epoch = content.epoch, .training = content.training};
   std::string digests;
   const auto add = [&](const std::string& name, std::string_view bytes) {
     if (holds_tensors(name)) digests += digest_lines(name, bytes);
@@ -132,7 +140,8 @@ CheckpointContent read_checkpoint(const fs::path& folder) {
   check(fs::is_directory(folder, ignored), "There is no checkpoint {}: expected a folder",
         folder.native());
   const auto manifest = read_manifest(folder);
-  CheckpointContent content{.global_step = manifest.global_step, .epoch = manifest.epoch};
+  CheckpointContent content{
+      .global_step = manifest.global_step, .epoch = manifest.epoch, .training = manifest.training};
   for (const auto& [name, file] : manifest.files) {
     auto bytes = verified(folder / name, file);
     if (name != model_name && name != digests_name) {
@@ -155,7 +164,8 @@ std::optional<CheckpointMoment> checkpoint_moment(const fs::path& folder) {
     return std::nullopt;
   }
   const auto manifest = read_manifest(folder);
-  return CheckpointMoment{.global_step = manifest.global_step, .epoch = manifest.epoch};
+  return CheckpointMoment{
+      .global_step = manifest.global_step, .epoch = manifest.epoch, .training = manifest.training};
 }
 
 void check_place_of_link(const fs::path& link) {

@@ -1,5 +1,7 @@
 #include "checkpoint_choice_internal.h"
 
+#include "training_id_internal.h"
+
 #include <muster/base/check.h>
 #include <muster/io/checkpoint_folder.h>
 
@@ -27,28 +29,42 @@ std::string damage_of(const fs::path& folder) {
   }
 }
 
-/// The step of a checkpoint; nothing where its manifest is damaged too.
-std::optional<int64_t> step_of(const fs::path& folder) {
+/// Where a checkpoint stands; nothing where its manifest is damaged too.
+std::optional<CheckpointMoment> moment_of(const fs::path& folder) {
   try {
-    const auto moment = checkpoint_moment(folder);
-    return moment ? std::optional{moment->global_step} : std::nullopt;
+    return checkpoint_moment(folder);
   } catch (const Error&) {
     return std::nullopt;
   }
 }
 
-/// The checkpoints beside `last`, the newest first. Those of more steps are an earlier training's.
-std::vector<fs::path> others_newest_first(const fs::path& last) {
-  const int64_t most = step_of(last).value_or(INT64_MAX);
-  std::vector<std::pair<int64_t, fs::path>> found;
+/// The checkpoints in a folder, without links to them.
+std::vector<std::pair<fs::path, CheckpointMoment>> checkpoints_in(const fs::path& folder) {
+  std::vector<std::pair<fs::path, CheckpointMoment>> found;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator{last.parent_path(), error}) {
+  for (const auto& entry : fs::directory_iterator{folder, error}) {
     if (entry.is_symlink() || !entry.is_directory() || entry.path().extension() != ".ckpt" ||
         entry.path().filename().native().starts_with('.')) {
       continue;
     }
-    if (const auto step = step_of(entry.path()); step && *step <= most) {
-      found.emplace_back(*step, entry.path());
+    if (auto moment = moment_of(entry.path())) {
+      found.emplace_back(entry.path(), *std::move(moment));
+    }
+  }
+  return found;
+}
+
+/// Those beside `last` that may stand in for it, the newest first: of more steps, or of another
+/// training, they are an earlier one's. `training` is that of `last`; "": not known.
+std::vector<fs::path> others_newest_first(const fs::path& last,
+                                          const std::optional<CheckpointMoment>& moment,
+                                          const std::string& training) {
+  std::vector<std::pair<int64_t, fs::path>> found;
+  for (auto& [path, other] : checkpoints_in(last.parent_path())) {
+    // One that has no id is of a training that never had one.
+    const bool is_other = (moment || !training.empty()) && other.training != training;
+    if (!is_other && (!moment || other.global_step <= moment->global_step)) {
+      found.emplace_back(other.global_step, std::move(path));
     }
   }
   std::ranges::sort(found, std::greater{});
@@ -58,18 +74,24 @@ std::vector<fs::path> others_newest_first(const fs::path& last) {
   return folders;
 }
 
-/// `last`, or the newest one beside it that is whole.
-fs::path whole_last(const fs::path& last) {
-  std::string damage = damage_of(last);
+/// `last`, or the newest one of its training beside it that is whole.
+fs::path whole_last(const fs::path& run_dir, const fs::path& last) {
+  const std::string damage = damage_of(last);
   if (damage.empty()) return last;
-  for (const auto& folder : others_newest_first(last)) {
+  const auto moment = moment_of(last);
+  const std::string training = moment ? moment->training : remembered_training(run_dir);
+  for (const auto& folder : others_newest_first(last, moment, training)) {
     if (!damage_of(folder).empty()) continue;
-    std::fprintf(stderr, "muster: the last checkpoint cannot be used: %s; going on from %s\n",
-                 damage.c_str(), folder.c_str());
+    std::fprintf(stderr, "muster: the last checkpoint cannot be used: %s; going on from %s%s\n",
+                 damage.c_str(), folder.c_str(),
+                 training.empty()
+                     ? ", which may be another training's: nothing says whose the last "
+                       "one was"
+                     : "");
     return folder;
   }
-  fail(ErrorKind::data, "{}; and there is no whole checkpoint in {}", damage,
-       last.parent_path().native());
+  fail(ErrorKind::data, "{}; and there is no whole checkpoint{} in {}", damage,
+       training.empty() ? "" : " of the same training", last.parent_path().native());
 }
 
 fs::path choose(const fs::path& run_dir, const std::string& given) {
@@ -81,7 +103,7 @@ fs::path choose(const fs::path& run_dir, const std::string& given) {
           "there is no checkpoint '{}': {} does not exist; give the run_dir of the training, or a "
           "path",
           given, link.native());
-    return given == "last" ? whole_last(link) : link;
+    return given == "last" ? whole_last(run_dir, link) : link;
   }
   if (fs::exists(given, error)) return given;
   for (const auto& name : {given, given + ".ckpt"}) {
@@ -93,28 +115,60 @@ fs::path choose(const fs::path& run_dir, const std::string& given) {
        given, folder.native());
 }
 
+/// What rank 0 finds. An error of it must not leave the others waiting.
+std::string told_by_rank_0(Group& group, const std::function<std::string()>& find) {
+  std::string found;
+  std::optional<Error> failure;
+  if (group.rank() == 0) {
+    try {
+      found = find();
+    } catch (const Error& error) {
+      failure = error;
+    }
+  }
+  const std::string told = group.broadcast(
+      failure ? (failure->kind() == ErrorKind::data ? "d" : "u") + std::string{failure->what()}
+              : "=" + found,
+      0);
+  if (failure) throw Error{failure->kind(), failure->what(), failure->where()};
+  if (told[0] == '=') return told.substr(1);
+  throw Error{told[0] == 'd' ? ErrorKind::data : ErrorKind::usage, told.substr(1)};
+}
+
+/// Path, id and names one after another, each with a zero byte behind it.
+std::string start_text(const fs::path& run_dir, const std::string& path, const std::string& fresh) {
+  const std::string end(1, '\0');
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return path + end + fresh + end;  // weights alone
+  const auto moment = moment_of(path);  // what is damaged shows when it is read
+  const std::string training = moment ? moment->training : "";
+  std::string text = path + end + training + end;
+  for (const auto& [folder, other] : checkpoints_in(run_dir / "checkpoints")) {
+    if (moment && other.training == training) text += folder.stem().string() + end;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string choose_checkpoint(Group& group, const std::string& run_dir,
                               const std::string& ckpt_path) {
   if (ckpt_path.empty()) return "";
-  std::string chosen;
-  std::optional<Error> failure;
-  if (group.rank() == 0) {
-    try {
-      chosen = choose(run_dir, ckpt_path);
-    } catch (const Error& error) {
-      failure = error;
-    }
+  return told_by_rank_0(group, [&] { return choose(run_dir, ckpt_path).string(); });
+}
+
+FitStart choose_start(Group& group, const std::string& run_dir, const std::string& ckpt_path,
+                      const std::string& fresh) {
+  if (ckpt_path.empty()) return {.training = fresh};
+  const std::string told = told_by_rank_0(
+      group, [&] { return start_text(run_dir, choose(run_dir, ckpt_path).string(), fresh); });
+  std::vector<std::string> parts;
+  for (size_t at = 0; at < told.size(); at = told.find('\0', at) + 1) {
+    parts.push_back(told.substr(at, told.find('\0', at) - at));
   }
-  // An error must not leave the others waiting.
-  const std::string told = group.broadcast(
-      failure ? (failure->kind() == ErrorKind::data ? "d" : "u") + std::string{failure->what()}
-              : "=" + chosen,
-      0);
-  if (failure) throw Error{failure->kind(), failure->what(), failure->where()};
-  if (told[0] == '=') return told.substr(1);
-  throw Error{told[0] == 'd' ? ErrorKind::data : ErrorKind::usage, told.substr(1)};
+  return {.ckpt_path = parts.at(0),
+          .training = parts.at(1),
+          .checkpoints = {parts.begin() + 2, parts.end()}};
 }
 
 }  // namespace muster

@@ -44,6 +44,16 @@ std::optional<Clock::time_point> deadline_of(const TrainerOptions& options) {
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(seconds);
 }
 
+/// A training that goes on at an epoch's end may have another seed, but not unnoticed.
+void tell_other_seed(std::optional<int64_t> saved, int64_t seed) {
+  if (!saved || *saved == seed) return;
+  std::fprintf(stderr,
+               "muster: the checkpoint's training was seeded with %lld, this one with %lld: the "
+               "order of samples from here on, and all chance, is another one than that of a "
+               "training that never stopped\n",
+               static_cast<long long>(*saved), static_cast<long long>(seed));
+}
+
 /// By the name of the signal that was sent, where the launcher has made SIGTERM of it.
 std::string reason_of(int signal) {
   const int sent = signal == SIGTERM ? launchers_stop_signal() : 0;
@@ -174,6 +184,7 @@ void Fit::load(const std::string& ckpt_path, bool resumes) {
     const Position& at = training_->position;
     std::fprintf(stderr, "muster: going on from %s: epoch %lld, step %lld\n", ckpt_path.c_str(),
                  static_cast<long long>(at.epoch), static_cast<long long>(at.global_step));
+    tell_other_seed(training_->loaded_seed, context_.options.seed);
   }
 }
 
@@ -368,12 +379,12 @@ void Fit::say_why_stopped(int signal) const {
 
 }  // namespace
 
-FitResult fit(TrainPass& pass, Pass* validation, const std::string& ckpt_path, FitContext context) {
+FitResult fit(TrainPass& pass, Pass* validation, FitContext context) {
   const c10::AutoGradMode gradients{true};
   const GeneratorGuard generator;
   std::optional<torch::autograd::DetectAnomalyGuard> anomalies;
   if (context.options.detect_anomaly) anomalies.emplace();
-  return Fit{pass, validation, context}.run(ckpt_path);
+  return Fit{pass, validation, context}.run(context.start.ckpt_path);
 }
 
 }  // namespace muster

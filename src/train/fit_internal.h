@@ -1,5 +1,6 @@
 #pragma once
 
+#include "checkpoint_choice_internal.h"
 #include "image_spool_internal.h"
 #include "phase_internal.h"
 #include "run_writer_internal.h"
@@ -20,6 +21,7 @@ namespace muster {
 /// What a training works with.
 struct FitContext {
   const TrainerOptions& options;
+  const FitStart& start;
   Group& group;
   ImageSpool& spool;
   std::vector<std::shared_ptr<Callback>>& callbacks;
@@ -36,7 +38,7 @@ struct FitResult {
 };
 
 /// Trains a module, with validations in between unless `validation` is null, from the start or from
-/// the checkpoint `ckpt_path` unless that is "".
-FitResult fit(TrainPass& pass, Pass* validation, const std::string& ckpt_path, FitContext context);
+/// the checkpoint that `context.start` names.
+FitResult fit(TrainPass& pass, Pass* validation, FitContext context);
 
 }  // namespace muster

@@ -22,6 +22,7 @@ struct Kept {
 
 /// What a checkpoint holds of this.
 struct Saved {
+  /// Of a training without an id, for what its checkpoints' names stand.
   std::string run_dir{};
   std::vector<Kept> kept{};       // in the order of writing
   std::string last{};             // the newest
@@ -75,6 +76,8 @@ struct ModelCheckpoint::State {
   [[nodiscard]] const Kept* best() const;
   [[nodiscard]] bool keeps(const std::string& name) const;
   [[nodiscard]] std::string path(const std::string& name) const;
+  /// Of the list that was loaded, what lies in this run folder and is this training's stays.
+  void go_on(const Training& training);
   /// `must`: also where it is none of the best and `save_last` is off.
   void save(const Progress& progress, const std::optional<double>& score, bool must);
 
@@ -159,6 +162,18 @@ std::string ModelCheckpoint::State::path(const std::string& name) const {
   return name.empty() ? "" : run_dir + "/checkpoints/" + name + ".ckpt";
 }
 
+void ModelCheckpoint::State::go_on(const Training& training) {
+  const std::string folder = training.id().empty() ? absolute(run_dir) : "";
+  if (!std::exchange(loaded, false) || saved.run_dir != folder) {
+    saved = {.run_dir = folder};
+  }
+  std::erase_if(saved.kept, [&](const Kept& kept) { return !training.had_checkpoint(kept.name); });
+  if (!training.had_checkpoint(saved.last)) {
+    saved.last.clear();
+    saved.step.reset();
+  }
+}
+
 void ModelCheckpoint::State::save(const Progress& progress, const std::optional<double>& score,
                                   bool must) {
   const Plan plan = this->plan(score);
@@ -208,10 +223,7 @@ void ModelCheckpoint::on_start(const Progress& progress) {
   }
   State& state = *state_;
   state.run_dir = progress.training->run_dir();
-  if (!state.loaded || state.saved.run_dir != absolute(state.run_dir)) {
-    state.saved = {.run_dir = absolute(state.run_dir)};
-  }
-  state.loaded = false;
+  state.go_on(*progress.training);
   state.epoch = progress.epoch;
   state.within_epoch = progress.is_within_epoch();
   state.validated = false;

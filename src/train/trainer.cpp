@@ -5,6 +5,7 @@
 #include "module_internal.h"
 #include "progress_bar_internal.h"
 #include "run_writer_internal.h"
+#include "training_id_internal.h"
 
 #include <muster/base/check.h>
 #include <muster/io/checkpoint_folder.h>
@@ -65,15 +66,19 @@ std::string sizes_of(const Pass& pass) {
   return text;
 }
 
-/// Ranks that see different data would each compute something else.
-void check_sizes(Group& group, const std::string& sizes) {
-  const auto all = group.all_gather(sizes);
+/// Ranks that see different data would each compute something else. Gives the id that rank 0 has
+/// drawn for a training that begins now, which travels along.
+std::string check_sizes(Group& group, const std::string& sizes) {
+  const std::string drawn = new_training_id();
+  const auto all = group.all_gather(drawn + sizes);
+  const auto sizes_of = [&](const Contribution& rank) { return rank.bytes.substr(drawn.size()); };
   for (const auto& other : all) {
-    check(other.bytes == all[0].bytes, ErrorKind::mismatch,
+    check(sizes_of(other) == sizes_of(all[0]), ErrorKind::mismatch,
           "rank 0 has loaders of [{}] batches and rank {} of [{}]; every rank needs the same data "
           "set, of which it is then given its share",
-          all[0].bytes, other.rank, other.bytes);
+          sizes_of(all[0]), other.rank, sizes_of(other));
   }
+  return all[0].bytes.substr(0, drawn.size());
 }
 
 template <typename Kind>
@@ -126,6 +131,7 @@ struct Trainer::State {
   std::optional<RunWriter> writer;  // on rank 0
   Phase phase{};
   CheckpointMoment moment{};  ///< of the weights
+  std::string fresh_id{};     ///< for a training that begins in this stage; equal on every rank
   int stop_signal = 0;
   std::function<void()> on_failure{};
   int exceptions = std::uncaught_exceptions();
@@ -175,7 +181,7 @@ Report Trainer::run_stage(Stage stage, const std::string& sizes, const Run& run)
     }
     // No rank may write into the folder before rank 0 has cleared it.
     state.group.begin_section("start", 0);
-    check_sizes(state.group, sizes);
+    state.fresh_id = check_sizes(state.group, sizes);
     Report report = run();
     state.phase.part = Phase::Part::publish;
     // A rank must not go on, and perhaps end, before what it spooled is in the run.
@@ -248,10 +254,11 @@ Report Trainer::fit(TrainPass& pass, Pass* validation, const std::string& given)
                             (validation != nullptr ? "; validation " + sizes_of(*validation) : "");
   return run_stage(Stage::fit, sizes, [&] {
     State& state = *state_;
-    const std::string ckpt_path = choose_checkpoint(state.group, state.options.run_dir, given);
+    const FitStart start = choose_start(state.group, state.options.run_dir, given, state.fresh_id);
     auto callbacks = callbacks_of_fit(state.callbacks, state.options, state.group.rank());
-    FitResult result = muster::fit(pass, validation, ckpt_path,
+    FitResult result = muster::fit(pass, validation,
                                    {.options = state.options,
+                                    .start = start,
                                     .group = state.group,
                                     .spool = state.spool,
                                     .callbacks = callbacks,

@@ -2,6 +2,7 @@
 
 #include "module_internal.h"
 #include "names_internal.h"
+#include "training_id_internal.h"
 
 #include <muster/base/check.h>
 #include <muster/io/checkpoint_folder.h>
@@ -290,20 +291,23 @@ void TrainingState::save(const SaveRequest& request) {
   }
   CheckpointContent content{.global_step = position.global_step,
                             .epoch = last_epoch,
+                            .training = id(),
                             .model = std::move(model),
                             .files = {{state_file, value_file_bytes(state(log))}}};
-  saver_.save([content = std::move(content), request,
-               folder = fs::path{context_.options.run_dir} / "checkpoints"] {
-    const fs::path target = folder / (request.name + ".ckpt");
-    write_checkpoint(target, content);
-    point_to_checkpoint(folder / "last.ckpt", target);
-    if (request.best) {
-      point_to_checkpoint(folder / "best.ckpt", target);
-    }
-    for (const auto& name : request.remove) {  // only now that another one is whole
-      remove_checkpoint(folder / (name + ".ckpt"));
-    }
-  });
+  saver_.save(
+      [content = std::move(content), request, run_dir = fs::path{context_.options.run_dir}] {
+        const fs::path folder = run_dir / "checkpoints";
+        const fs::path target = folder / (request.name + ".ckpt");
+        write_checkpoint(target, content);
+        remember_training(run_dir, content.training);
+        point_to_checkpoint(folder / "last.ckpt", target);
+        if (request.best) {
+          point_to_checkpoint(folder / "best.ckpt", target);
+        }
+        for (const auto& name : request.remove) {  // only now that another one is whole
+          remove_checkpoint(folder / (name + ".ckpt"));
+        }
+      });
 }
 
 void TrainingState::check_goes_on(const Value& saved, const std::string& path) const {
@@ -333,6 +337,7 @@ void TrainingState::load(const std::string& path) {
               .epoch_ended = at(saved, "epoch_ended").as_bool()};
   last_epoch = at(saved, "last_epoch").as_int();
   check_goes_on(at(saved, "epoch_contents"), path);
+  loaded_seed = at(at(saved, "epoch_contents"), "seed").as_int();
   load_optimizer_state(*optimizers_.optimizer, at(saved, "optimizer"));
   const auto& schedulers = at(saved, "lr_schedulers").as_list();
   check(schedulers.size() == optimizers_.schedulers.size(), ErrorKind::data,

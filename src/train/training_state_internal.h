@@ -43,6 +43,10 @@ class TrainingState final : public Training {
   [[nodiscard]] std::optional<double> metric(std::string_view name) const override;
   [[nodiscard]] std::vector<std::string> metric_names() const override;
   [[nodiscard]] const std::string& run_dir() const override { return context_.options.run_dir; }
+  [[nodiscard]] const std::string& id() const override { return context_.start.training; }
+  [[nodiscard]] bool had_checkpoint(std::string_view name) const override {
+    return context_.start.checkpoints.contains(name);
+  }
   void broadcast_buffers() override { ddp_.broadcast_buffers(); }
   [[nodiscard]] bool is_logging_step() const override { return logging_step; }
   void log(std::string_view name, double value) override;
@@ -90,6 +94,8 @@ class TrainingState final : public Training {
   void forget_kept_log() { kept_.reset(); }
   /// Of the checkpoint that was loaded, on every rank; null where it has none.
   Value loaded_log{};
+  /// Of the training that wrote that checkpoint.
+  std::optional<int64_t> loaded_seed{};
   /// Set when this rank wants to stop: why.
   std::optional<std::string> stop_reason{};
 

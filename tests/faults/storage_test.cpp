@@ -158,6 +158,31 @@ TEST_F(Faults, E50_ADamagedCheckpointIsNamedAndThePreviousOneTaken) {
   EXPECT_TRUE(last_model() == whole);
 }
 
+TEST_F(Faults, E50_OfTwoTrainingsInAFolderTheOneThatWasLastIsGoneOnWith) {
+  const Arguments options = joined(three_epochs, {"--model.checkpoint_every", "5"});
+  const std::string whole = whole_model({.ranks = 1, .options = options});
+  expect({.ranks = 1, .options = {"--seed", "5", "--trainer.max_steps", "18"}},
+         {.exit_code = 0, .within_s = 30});
+  expect({.ranks = 1, .options = joined(options, {"--trainer.max_steps", "20"})},
+         {.exit_code = 0, .within_s = 30});
+  ASSERT_EQ(checkpoints(),
+            (std::vector<std::string>{"epoch=0-step=12.ckpt", "epoch=1-step=15.ckpt",
+                                      "epoch=1-step=18.ckpt", "epoch=1-step=20.ckpt"}));
+  const std::string resumes = "going on from [^\n]*epoch=1-step=15.ckpt\n";
+  const fs::path last = run_dir() / "checkpoints/epoch=1-step=20.ckpt";
+  fs::copy(run_dir(), run_dir("no manifest"),
+           fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  flip_a_bit(last / "model.safetensors", fs::file_size(last / "model.safetensors") - 10);
+  fs::resize_file(run_dir("no manifest") / "checkpoints/epoch=1-step=20.ckpt/manifest.json", 40);
+  for (const auto* run : {"run", "no manifest"}) {
+    Job job = start({.ranks = 1, .options = joined(options, {"--ckpt_path", "last"}), .run = run});
+    const Ended end = job.finish();
+    EXPECT_EQ(end.exit_code, 0) << end.err;
+    EXPECT_TRUE(says(end.err, "cannot be used[^\n]*" + resumes)) << end.err;
+    EXPECT_TRUE(last_model(run) == whole) << run;
+  }
+}
+
 TEST_F(Faults, E51_OldCheckpointsGoOnlyWhenTheNewOneIsThere) {
   const Arguments options = joined(three_epochs, {"--model.checkpoint_every", "4"});
   // Of two that are kept; the third save fails.
@@ -171,6 +196,24 @@ TEST_F(Faults, E51_OldCheckpointsGoOnlyWhenTheNewOneIsThere) {
          {.exit_code = 0, .within_s = 30});
   EXPECT_EQ(checkpoints().size(), 2U);
   EXPECT_EQ(checkpoints("other").size(), 2U);
+}
+
+TEST_F(Faults, E51_InAFolderThatWasMovedOldCheckpointsGoAndThoseOfAnotherTrainingStay) {
+  const Arguments options = joined(three_epochs, {"--model.checkpoint_every", "4"});
+  const auto stops = joined(options, {"--trainer.max_steps", "8"});
+  expect({.options = stops}, {.exit_code = 0, .within_s = 30});
+  expect({.options = stops, .run = "other"}, {.exit_code = 0, .within_s = 30});
+  ASSERT_EQ(checkpoints(), checkpoints("other"));
+  // The names of the list are there, and another training's.
+  expect({.options = joined(options, {"--ckpt_path", run_dir() / "checkpoints/last.ckpt"}),
+          .run = "other"},
+         {.exit_code = 0, .within_s = 30});
+  EXPECT_EQ(checkpoints().size(), 2U);
+  EXPECT_EQ(checkpoints("other").size(), 4U);
+  fs::rename(run_dir(), run_dir("moved"));
+  expect({.options = joined(options, {"--ckpt_path", "last"}), .run = "moved"},
+         {.exit_code = 0, .within_s = 30});
+  EXPECT_EQ(checkpoints("moved").size(), 2U);
 }
 
 TEST_F(Faults, E52_AnAsynchronousSaveHoldsTheValuesOfItsCallThoughTheTrainingGoesOn) {

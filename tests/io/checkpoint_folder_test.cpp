@@ -39,6 +39,7 @@ class CheckpointFolder : public testing::Test {
   void expect_is(const CheckpointContent& found, const CheckpointContent& expected) {
     EXPECT_EQ(found.global_step, expected.global_step);
     EXPECT_EQ(found.epoch, expected.epoch);
+    EXPECT_EQ(found.training, expected.training);
     EXPECT_EQ(found.files, expected.files);
     ASSERT_EQ(found.model.size(), expected.model.size());
     for (const auto& [name, tensor] : expected.model) {
@@ -121,6 +122,31 @@ TEST_F(CheckpointFolder, HasAManifestInTheFormOfItsContract) {
     "model.safetensors": {)"))
       << manifest;
   expect_is(read_checkpoint(folder_), {.global_step = 7, .epoch = 1, .files = {{"a", "abc"}}});
+}
+
+TEST_F(CheckpointFolder, NamesTheTrainingThatWroteItWhereThatIsKnown) {
+  const std::string id = "0123456789abcdef0123456789abcdef";
+  CheckpointContent named = content();
+  named.training = id;
+  write_checkpoint(folder_, named);
+  expect_is(read_checkpoint(folder_), named);
+  EXPECT_EQ(checkpoint_moment(folder_)->training, id);
+  const auto manifest = read_file(folder_ / "manifest.json");
+  const size_t digit = manifest.find(id);
+  ASSERT_NE(digit, std::string::npos) << manifest;
+  for (const size_t at : {digit, digit + 31}) {  // no other file holds it
+    auto changed = manifest;
+    changed[at] = '9';
+    write_file_atomically(folder_ / "manifest.json", changed, Durability::process);
+    expect_damaged("manifest.json");
+    EXPECT_EQ(test::error_of([&] { checkpoint_moment(folder_); }).kind(), ErrorKind::data);
+  }
+  write_checkpoint(folder_, content());
+  EXPECT_EQ(checkpoint_moment(folder_)->training, "");
+  for (const std::string& wrong : {id + "0", "A" + id.substr(1)}) {
+    named.training = wrong;
+    EXPECT_EQ(test::error_of([&] { write_checkpoint(folder_, named); }).kind(), ErrorKind::usage);
+  }
 }
 
 TEST_F(CheckpointFolder, NamesAFileWithAFlippedBit) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,10 @@ class FakeTraining final : public Training {
     return *optimizer_;
   }
   [[nodiscard]] const std::string& run_dir() const override { return run_dir_; }
+  [[nodiscard]] const std::string& id() const override { return id_; }
+  [[nodiscard]] bool had_checkpoint(std::string_view name) const override {
+    return had_.contains(std::string{name});
+  }
   void broadcast_buffers() override { ++broadcasts_; }
   [[nodiscard]] std::optional<double> metric(std::string_view name) const override {
     const auto found = metrics_.find(std::string{name});
@@ -54,6 +59,8 @@ class FakeTraining final : public Training {
   NamedTensors parameters_{};
   NamedTensors buffers_{};
   std::string run_dir_ = "run";
+  std::string id_ = "0123456789abcdef0123456789abcdef";
+  std::set<std::string> had_{};  // checkpoints that lay there before it went on
   std::map<std::string, std::optional<double>> metrics_{};
   bool logging_step_ = true;
   int broadcasts_ = 0;

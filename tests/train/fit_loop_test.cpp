@@ -1,6 +1,7 @@
 // The loop of Trainer::fit: hooks, rows, validations, limits, and wishes to stop.
 
 #include "fit_fixture.h"
+#include "plain_fit.h"
 
 #include <muster/base/files.h>
 
@@ -386,5 +387,20 @@ TEST_F(RunFolder, NoCallbackRemovesACheckpointOutsideOfIt) {
   EXPECT_TRUE(std::filesystem::exists(folder() / "other.ckpt/manifest.json"));
 }
 
+/// For those who are no such tests.
+class Fits : public FitTest {
+ public:
+  static void run(const PlainFit& plain) {
+    Plan p{.ranks = plain.ranks, .options = plain.options, .ckpt_path = plain.ckpt_path};
+    p.add_callbacks = [&plain](Trainer& trainer) {
+      if (plain.callback) trainer.add_callback(plain.callback());
+    };
+    fit(p, [](const Run&) {});
+  }
+};
+
 }  // namespace
+
+void run_plain_fit(const PlainFit& plain) { Fits::run(plain); }
+
 }  // namespace muster::test

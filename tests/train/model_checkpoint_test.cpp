@@ -268,6 +268,7 @@ TEST(ModelCheckpoint, GoesOnWithItsListAfterAResume) {
   EXPECT_EQ(second.state_key(), first.state_key());
   second.load_state(from_bytes(to_bytes(state)));
   training.on_save_ = {};
+  training.had_ = {"epoch=0-step=4", "epoch=1-step=8"};
   FakeRun resumed{training, second};
   resumed.at(2, 8).start();
   EXPECT_EQ(second.best_model_score(), 1);
@@ -295,11 +296,59 @@ TEST(ModelCheckpoint, StartsAnewInAnotherRunFolderAndInAnotherTraining) {
   EXPECT_EQ(Folder{train(first, {5})}.best, "epoch=0-step=4") << "of the second training";
 }
 
+TEST(ModelCheckpoint, KeepsOfItsListWhatIsThereAndItsTrainingsWhereverTheFolderIs) {
+  ModelCheckpoint first{{.monitor = "val/loss"}};
+  train(first, {3, 1, 2});
+  ModelCheckpoint second{{.monitor = "val/loss", .save_top_k = 1}};
+  second.load_state(first.state());
+  FakeTraining training;
+  training.run_dir_ = "moved";
+  training.had_ = {"epoch=0-step=4", "epoch=2-step=12"};
+  FakeRun run{training, second};
+  run.at(3, 12).start();
+  EXPECT_EQ(second.best_model_path(), "moved/checkpoints/epoch=2-step=12.ckpt");
+  EXPECT_EQ(second.last_model_path(), "moved/checkpoints/epoch=2-step=12.ckpt");
+  run.epoch({{"val/loss", 4}});
+  EXPECT_EQ(training.saves_.at(0).remove, std::vector<std::string>{"epoch=0-step=4"});
+
+  ModelCheckpoint third{{.monitor = "val/loss"}};
+  third.load_state(first.state());
+  FakeTraining at_end;
+  at_end.had_ = {"epoch=0-step=4"};
+  FakeRun ends{at_end, third};
+  ends.at(3, 12).start();
+  EXPECT_EQ(third.best_model_score(), 3);
+  ends.end();
+  EXPECT_EQ(at_end.saves_.size(), 1) << "its newest is not there";
+}
+
+TEST(ModelCheckpoint, WithoutAnIdOfItsTrainingGoesOnInTheSameFolderAlone) {
+  ModelCheckpoint first{{.monitor = "val/loss"}};
+  FakeTraining training;
+  training.id_ = "";
+  FakeRun run{training, first};
+  run.start();
+  run.epoch({{"val/loss", 1}});
+  for (const auto* folder : {"run", "moved"}) {
+    ModelCheckpoint second{{.monitor = "val/loss"}};
+    second.load_state(first.state());
+    FakeTraining other;
+    other.id_ = "";
+    other.run_dir_ = folder;
+    other.had_ = {"epoch=0-step=4"};
+    FakeRun resumed{other, second};
+    resumed.at(1, 4).start();
+    EXPECT_EQ(second.best_model_path(),
+              other.run_dir_ == "run" ? "run/checkpoints/epoch=0-step=4.ckpt" : "");
+  }
+}
+
 TEST(ModelCheckpoint, DropsTheWorstWhenAResumedRunKeepsFewer) {
   ModelCheckpoint first{{.monitor = "val/loss"}};
   FakeTraining training = train(first, {3, 1, 2});
   ModelCheckpoint second{{.monitor = "val/loss", .save_top_k = 1}};
   second.load_state(first.state());
+  training.had_ = {"epoch=0-step=4", "epoch=1-step=8", "epoch=2-step=12"};
   FakeRun run{training, second};
   run.at(3, 12).start();
   run.epoch({{"val/loss", 4}});

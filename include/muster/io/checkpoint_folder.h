@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace muster {
 
@@ -16,12 +17,17 @@ namespace muster {
 struct CheckpointContent {
   int64_t global_step = 0;  ///< from 0
   int64_t epoch = 0;        ///< from 0
+  /// Names the training that wrote it, as `is_training_id` wants it; "": not known.
+  std::string training{};
   /// Parameters and buffers by the names of Python's `state_dict`. Read back they lie on the CPU in
   /// the order of the file.
   NamedTensors model{};
   /// Other files by name ("optimizer.safetensors", "state.json"): their bytes.
   std::map<std::string, std::string> files{};
 };
+
+/// Whether `text` can name a training: 32 lower-case hexadecimal digits.
+bool is_training_id(std::string_view text);
 
 /// Writes `folder` (…/checkpoints/NAME.ckpt) under a hidden name beside it and commits it by
 /// rename, after fsync of every file and folder; makes missing folders above it.
@@ -42,10 +48,11 @@ CheckpointContent read_checkpoint(const std::filesystem::path& folder);
 /// Its model alone, verified the same way.
 NamedTensors read_checkpoint_model(const std::filesystem::path& folder);
 
-/// When in a training a checkpoint was written.
+/// In which training a checkpoint was written, and when.
 struct CheckpointMoment {
   int64_t global_step = 0;
   int64_t epoch = 0;
+  std::string training{};  ///< "": not known
 };
 
 /// Of the checkpoint `folder`, by its manifest alone; nothing where there is none, as in a file of

@@ -52,6 +52,11 @@ class Training {
 
   /// Of the Trainer; its folder `checkpoints` holds what `save` writes.
   [[nodiscard]] virtual const std::string& run_dir() const = 0;
+  /// A random name that a training gets when it starts anew, and keeps when it is gone on with: 32
+  /// hexadecimal digits, or "" where it goes on from a checkpoint without one.
+  [[nodiscard]] virtual const std::string& id() const = 0;
+  /// Whether run_dir/checkpoints/NAME.ckpt was one of this very training when `fit` began.
+  [[nodiscard]] virtual bool had_checkpoint(std::string_view name) const = 0;
   /// Copies rank 0's buffers to all ranks. All ranks call it, at the same event.
   virtual void broadcast_buffers() = 0;
 

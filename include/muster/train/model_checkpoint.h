@@ -43,7 +43,9 @@ struct ModelCheckpointOptions {
 /// an n-th step) it is the latest one. NaN is the worst value. Of equal ones the first is the best.
 ///
 /// Several are right in one training where their file names differ: each removes its own. A
-/// training that goes on in another run folder starts with an empty list.
+/// training that is gone on with keeps those of its list that lie in its run folder, wherever that
+/// was moved to, and are its own; so its list is empty in another folder, and what another training
+/// wrote under the same name stays.
 class ModelCheckpoint final : public Callback {
  public:
   /// Error of kind `usage` for an option out of its range.
