@@ -61,6 +61,8 @@ int open_retrying(const fs::path& path, int flags) {
   return fd;
 }
 
+bool is_missing(int error) { return error == ENOENT || error == ENOTDIR; }
+
 /// The next bytes of a file that is read, 0 at its end.
 size_t read_some(const Descriptor& file, const fs::path& path, char* into, size_t most) {
   while (true) {
@@ -200,8 +202,19 @@ void copy_bytes(const fs::path& source, const fs::path& target) {
 }  // namespace
 
 std::string read_file(const fs::path& path, uint64_t max_bytes) {
+  auto content = read_file_if_there(path, max_bytes);
+  if (!content) {
+    fail_with(ErrorKind::data, "read", path, errno);
+  }
+  return *std::move(content);
+}
+
+std::optional<std::string> read_file_if_there(const fs::path& path, uint64_t max_bytes) {
   // Opening a pipe would wait for somebody who writes to it.
   const Descriptor file{open_retrying(path, O_RDONLY | O_NONBLOCK)};
+  if (!file.is_open() && is_missing(errno)) {
+    return std::nullopt;
+  }
   if (!file.is_open()) {
     fail_with(ErrorKind::data, "read", path, errno);
   }
@@ -212,9 +225,9 @@ std::string read_file(const fs::path& path, uint64_t max_bytes) {
   return read_open_file(file, path, max_bytes);
 }
 
-std::optional<std::string> read_file_if_there(const fs::path& path, uint64_t max_bytes) {
+std::optional<std::string> read_input_if_there(const fs::path& path, uint64_t max_bytes) {
   const Descriptor file{open_retrying(path, O_RDONLY)};
-  if (!file.is_open() && (errno == ENOENT || errno == ENOTDIR)) {
+  if (!file.is_open() && is_missing(errno)) {
     return std::nullopt;
   }
   if (!file.is_open()) {

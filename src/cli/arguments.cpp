@@ -174,7 +174,7 @@ class Parser {
 
   static Value read_config(const std::string& file) {
     constexpr uint64_t most = uint64_t{16} << 20U;  // parse_yaml refuses less; a device has no end
-    const auto text = read_file_if_there(file, most);
+    const auto text = read_input_if_there(file, most);
     check(text.has_value(), "--config {}: there is no such file", file);
     Value config = parse_yaml(*text, file);
     if (config.is_null()) {

@@ -20,6 +20,7 @@ namespace {
 constexpr const char* model_name = "model.safetensors";
 constexpr const char* manifest_name = "manifest.json";
 constexpr const char* digests_name = "tensors.sha256";
+constexpr const char* training_name = "training.txt";
 
 /// "a/b/" is "a/b".
 fs::path without_slash(const fs::path& path) {
@@ -32,6 +33,12 @@ NamedTexts model_metadata(int64_t global_step, int64_t epoch) {
   return {{"format", "pt"},
           {"global_step", std::to_string(global_step)},
           {"epoch", std::to_string(epoch)}};
+}
+
+/// Names of files that are written from the other members of CheckpointContent.
+bool is_ours(std::string_view name) {
+  return name == model_name || name == manifest_name || name == digests_name ||
+         name == training_name;
 }
 
 bool holds_tensors(std::string_view name) { return name.ends_with(".safetensors"); }
@@ -90,6 +97,18 @@ CheckpointManifest read_manifest(const fs::path& folder) {
   return manifest;
 }
 
+/// The id of the training, "" where the checkpoint has none.
+std::string training_of(const fs::path& folder, const CheckpointManifest& manifest) {
+  const auto found = manifest.files.find(training_name);
+  if (found == manifest.files.end()) return "";
+  std::string text = verified(folder / training_name, found->second);
+  check(text.ends_with('\n') && is_training_id(text.substr(0, text.size() - 1)), ErrorKind::data,
+        "{} has no id of a training: expected 32 hexadecimal digits",
+        (folder / training_name).native());
+  text.pop_back();
+  return text;
+}
+
 /// The file was verified.
 NamedTensors model_of(const fs::path& folder, const CheckpointManifest& manifest) {
   auto model = load_safetensors(folder / model_name);
@@ -113,12 +132,11 @@ void write_checkpoint(const fs::path& folder, const CheckpointContent& content) 
         "A checkpoint's training cannot be called '{}'; expected 32 hexadecimal digits",
         content.training);
   for (const auto& [name, bytes] : content.files) {
-    check(is_file_name(name) && name != model_name && name != manifest_name && name != digests_name,
-          "A file of a checkpoint cannot be called '{}'", name);
+    check(is_file_name(name) && !is_ours(name), "A file of a checkpoint cannot be called '{}'",
+          name);
   }
   SavingFolder saving{without_slash(folder)};
-  CheckpointManifest manifest{
-      .global_step = content.global_step, .epoch = content.epoch, .training = content.training};
+  CheckpointManifest manifest{.global_step = content.global_step, .epoch = content.epoch};
   std::string digests;
   const auto add = [&](const std::string& name, std::string_view bytes) {
     if (holds_tensors(name)) digests += digest_lines(name, bytes);
@@ -131,6 +149,9 @@ void write_checkpoint(const fs::path& folder, const CheckpointContent& content) 
     add(name, bytes);
   }
   add(digests_name, digests);
+  if (!content.training.empty()) {
+    add(training_name, content.training + "\n");
+  }
   write_file_atomically(saving.path() / manifest_name, manifest_json(manifest));
   saving.commit();
 }
@@ -140,11 +161,12 @@ CheckpointContent read_checkpoint(const fs::path& folder) {
   check(fs::is_directory(folder, ignored), "There is no checkpoint {}: expected a folder",
         folder.native());
   const auto manifest = read_manifest(folder);
-  CheckpointContent content{
-      .global_step = manifest.global_step, .epoch = manifest.epoch, .training = manifest.training};
+  CheckpointContent content{.global_step = manifest.global_step,
+                            .epoch = manifest.epoch,
+                            .training = training_of(folder, manifest)};
   for (const auto& [name, file] : manifest.files) {
     auto bytes = verified(folder / name, file);
-    if (name != model_name && name != digests_name) {
+    if (!is_ours(name)) {
       content.files[name] = std::move(bytes);
     }
   }
@@ -164,8 +186,9 @@ std::optional<CheckpointMoment> checkpoint_moment(const fs::path& folder) {
     return std::nullopt;
   }
   const auto manifest = read_manifest(folder);
-  return CheckpointMoment{
-      .global_step = manifest.global_step, .epoch = manifest.epoch, .training = manifest.training};
+  return CheckpointMoment{.global_step = manifest.global_step,
+                          .epoch = manifest.epoch,
+                          .training = training_of(folder, manifest)};
 }
 
 void check_place_of_link(const fs::path& link) {

@@ -1,7 +1,6 @@
 #include <muster/base/check.h>
 #include <muster/base/digest.h>
 #include <muster/base/json_writer.h>
-#include <muster/io/checkpoint_folder.h>
 
 #include <nlohmann/json.hpp>
 
@@ -27,18 +26,6 @@ int64_t count_in(const Json& object, const char* key, std::string_view path) {
   return found.get<int64_t>();
 }
 
-/// Other files hold step and epoch too, but not this: its own digest shows a damage.
-std::string training_in(const Json& object, std::string_view path) {
-  const auto found = object.find("training");
-  if (found == object.end()) return "";
-  const Json& id = member(*found, "id", path);
-  const Json& digest = member(*found, "sha256", path);
-  check(id.is_string() && is_training_id(id.get_ref<const std::string&>()) && digest.is_string() &&
-            digest.get_ref<const std::string&>() == sha256_hex(id.get_ref<const std::string&>()),
-        ErrorKind::data, "{}: 'training' has no id of the digest beside it: it is damaged", path);
-  return id.get<std::string>();
-}
-
 bool is_digest(const Json& text) {
   return text.is_string() && is_sha256_hex(text.get_ref<const std::string&>());
 }
@@ -54,11 +41,6 @@ std::string manifest_json(const CheckpointManifest& manifest) {
   JsonWriter json{2};
   json.begin_object();
   json.key("global_step").value(manifest.global_step).key("epoch").value(manifest.epoch);
-  if (!manifest.training.empty()) {
-    json.key("training").begin_object();
-    json.key("id").value(manifest.training).key("sha256").value(sha256_hex(manifest.training));
-    json.end_object();
-  }
   json.key("files").begin_object();
   for (const auto& [name, file] : manifest.files) {
     json.key(name).begin_object();
@@ -83,8 +65,7 @@ CheckpointManifest parse_manifest(std::string_view json, std::string_view path) 
   check(parsed.is_object() && json.find('\0') == std::string_view::npos, ErrorKind::data,
         "{}: is no JSON object", path);
   CheckpointManifest manifest{.global_step = count_in(parsed, "global_step", path),
-                              .epoch = count_in(parsed, "epoch", path),
-                              .training = training_in(parsed, path)};
+                              .epoch = count_in(parsed, "epoch", path)};
   const Json& files = member(parsed, "files", path);
   check(files.is_object(), ErrorKind::data, "{}: 'files' is no object", path);
   for (const auto& [name, file] : files.items()) {

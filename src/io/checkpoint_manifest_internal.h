@@ -16,7 +16,6 @@ struct CheckpointManifest {
 
   int64_t global_step = 0;
   int64_t epoch = 0;
-  std::string training{};               ///< the name of the training; "": not known
   std::map<std::string, File> files{};  ///< by name, which is that of a file right in the folder
 };
 
@@ -25,8 +24,8 @@ bool is_file_name(std::string_view name);
 
 std::string manifest_json(const CheckpointManifest& manifest);
 
-/// Reads what `manifest_json` wrote, with or without `training`; other members are passed over.
-/// Error of kind `data` that names `path` and what is missing or wrong.
+/// Reads what `manifest_json` wrote; other members are passed over. Error of kind `data` that names
+/// `path` and what is missing or wrong.
 CheckpointManifest parse_manifest(std::string_view json, std::string_view path);
 
 }  // namespace muster

@@ -86,6 +86,7 @@ TEST(ReadFile, RefusesMoreThanTheMost) {
 TEST(ReadFile, RefusesAPipeInsteadOfWaitingForIt) {
   const TempFolder folder;
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_EQ(error_of([&] { read_file_if_there(folder / "pipe"); }).kind(), ErrorKind::data);
   const Error error = error_of([&] { read_file(folder / "pipe"); });
   EXPECT_EQ(error.kind(), ErrorKind::data);
   EXPECT_TRUE(contains(error.what(), "no regular file")) << error.what();

@@ -7,6 +7,9 @@
 #include <muster/base/files.h>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
 
 namespace muster::test {
 namespace {
@@ -122,6 +125,18 @@ TEST(Arguments, AFileWithoutEndIsReadToABound) {
   });
   EXPECT_EQ(error.kind(), ErrorKind::data);
   EXPECT_TRUE(has(error.what(), "/dev/zero has more than")) << error.what();
+}
+
+TEST(Arguments, AConfigurationMayComeThroughAPipe) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const std::string yaml = "trainer:\n  seed: 7\n";
+  ASSERT_EQ(write(ends[1], yaml.data(), yaml.size()), static_cast<ssize_t>(yaml.size()));
+  close(ends[1]);
+  const auto given =
+      parse_arguments("prog", {"validate", "--config", "/dev/fd/" + std::to_string(ends[0])});
+  close(ends[0]);
+  EXPECT_EQ(trainer_options(given).seed, 7);
 }
 
 TEST(Arguments, AFileWithAnUnknownSectionBringsTheClosestOne) {

@@ -14,7 +14,7 @@ bool same(const CheckpointManifest& one, const CheckpointManifest& two) {
            left.second.sha256 == right.second.sha256;
   };
   return one.global_step == two.global_step && one.epoch == two.epoch &&
-         one.training == two.training && one.files.size() == two.files.size() &&
+         one.files.size() == two.files.size() &&
          std::equal(one.files.begin(), one.files.end(), two.files.begin(), same_file);
 }
 
@@ -39,7 +39,6 @@ std::vector<std::string> seeds() {
   const std::string digest(64, 'a');
   return {
       manifest_json({.global_step = 12, .epoch = 3}),
-      manifest_json({.training = std::string(32, '7')}),
       manifest_json({.global_step = 1,
                      .epoch = 0,
                      .files = {{"weights.safetensors", {.size = 123, .sha256 = digest}},

@@ -12,9 +12,13 @@ namespace muster {
 /// `max_bytes` bytes, or is a pipe or a device, which might never end.
 std::string read_file(const std::filesystem::path& path, uint64_t max_bytes = uint64_t{1} << 32U);
 
-/// The whole file, or nothing when there is none. It may be a pipe; errors else as of `read_file`.
+/// The whole file, or nothing when there is none; errors as of `read_file`.
 std::optional<std::string> read_file_if_there(const std::filesystem::path& path,
                                               uint64_t max_bytes = uint64_t{1} << 32U);
+
+/// The same of what a user names, which may be a pipe or a device: it is read to its end.
+std::optional<std::string> read_input_if_there(const std::filesystem::path& path,
+                                               uint64_t max_bytes);
 
 /// What a written file survives.
 enum class Durability {

@@ -11,9 +11,9 @@
 
 namespace muster {
 
-/// What a checkpoint folder holds: `model.safetensors`, other files, `tensors.sha256` with the
-/// SHA-256 of each tensor in the safetensors files, and `manifest.json` that names each file with
-/// size and SHA-256.
+/// What a checkpoint folder holds: `model.safetensors`, other files, `training.txt` with the id of
+/// its training where that is known, `tensors.sha256` with the SHA-256 of each tensor in the
+/// safetensors files, and `manifest.json` that names each file with size and SHA-256.
 struct CheckpointContent {
   int64_t global_step = 0;  ///< from 0
   int64_t epoch = 0;        ///< from 0
@@ -55,8 +55,8 @@ struct CheckpointMoment {
   std::string training{};  ///< "": not known
 };
 
-/// Of the checkpoint `folder`, by its manifest alone; nothing where there is none, as in a file of
-/// weights. Error of kind `data` for a manifest that is none.
+/// Of the checkpoint `folder`, by its manifest and training.txt alone; nothing where there is none,
+/// as in a file of weights. Error of kind `data` for a manifest that is none.
 std::optional<CheckpointMoment> checkpoint_moment(const std::filesystem::path& folder);
 
 /// Error of kind `output` where a folder stands in the place of such a link.
