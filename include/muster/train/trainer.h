@@ -46,9 +46,9 @@ class Trainer {
   /// destructors. Never communicates.
   void close(int exit_code) noexcept;
 
-  /// The configuration that loggers show, without its secrets (muster/value/redact.h), and a text of
-  /// it for the run folder's config.yaml (none where that is ""), as it is. Before the first stage,
-  /// at most once.
+  /// The configuration that loggers show, without its secrets (muster/value/redact.h), and a text
+  /// of it for the run folder's config.yaml (none where that is ""), as it is. Before the first
+  /// stage, at most once.
   void log_hyperparameters(const Value& config, const std::string& yaml = "");
   void add_callback(std::shared_ptr<Callback> callback);
 
