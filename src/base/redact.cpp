@@ -12,10 +12,10 @@ namespace {
 
 constexpr auto npos = std::string_view::npos;
 
+// As the end of a word too: PGPASSWORD, apikey.
 constexpr std::array secret_words{"password", "passwords",  "passwd",      "passphrase", "secret",
                                   "secrets",  "credential", "credentials", "apikey",     "apikeys"};
 constexpr std::array key_words{"key", "keys", "token", "tokens"};
-// Before a word above.
 constexpr std::array secret_kinds{"access",  "account", "api",     "auth",       "aws",
                                   "azure",   "bearer",  "deploy",  "encryption", "github",
                                   "gitlab",  "hf",      "mlflow",  "openai",     "private",
@@ -51,15 +51,29 @@ std::vector<std::string> words_of(std::string_view name) {
   return words;
 }
 
+bool ends_with_one_of(std::string_view word, const auto& ends) {
+  return std::any_of(ends.begin(), ends.end(),
+                     [word](std::string_view end) { return word.ends_with(end); });
+}
+
+/// A file's path, which tells where a secret is.
+bool is_path(std::string_view text) {
+  const bool begins = text.starts_with('/') || text.starts_with("./") || text.starts_with("../") ||
+                      text.starts_with("~/");
+  return begins && text.find('.', text.rfind('/')) != npos;
+}
+
 bool looks_random(std::string_view text) {
   constexpr size_t fewest = 16;
+  constexpr auto fewest_of_a_kind = 3;
   const auto is_usual = [](char c) {
     return is_letter(c) || is_digit(c) || std::string_view{"_+/=.:~-"}.find(c) != npos;
   };
-  return text.size() >= fewest && text[0] != '/' && text[0] != '.' && text[0] != '~' &&
+  const bool is_file = text.find('/') != npos && text.find('.') != npos;
+  return text.size() >= fewest && !is_file && text[0] != '/' && text[0] != '~' &&
          std::all_of(text.begin(), text.end(), is_usual) &&
-         std::any_of(text.begin(), text.end(), is_digit) &&
-         std::any_of(text.begin(), text.end(), is_letter);
+         std::count_if(text.begin(), text.end(), is_digit) >= fewest_of_a_kind &&
+         std::count_if(text.begin(), text.end(), is_letter) >= fewest_of_a_kind;
 }
 
 void replace_all(std::string& text, std::string_view part) {
@@ -69,32 +83,31 @@ void replace_all(std::string& text, std::string_view part) {
   }
 }
 
-/// Where the secret of the user's part of a URL begins, "user:password" or "token"; its size when
-/// there is none.
-size_t secret_of_user(std::string_view scheme, std::string_view user) {
-  const size_t colon = user.find(':');
-  if (colon != npos) {
-    return colon + 1;
-  }
-  return scheme.ends_with("http") || scheme.ends_with("https") ? 0 : user.size();
+/// "user:password", and a name alone where it is a token: ssh://git@host is no secret.
+bool is_secret_user(std::string_view before, std::string_view user) {
+  const size_t letters =
+      before.find_last_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
+  const auto scheme = before.substr(letters == npos ? 0 : letters + 1);
+  const bool is_web = scheme.size() >= 4 && words_of(scheme)[0].starts_with("http");
+  return !user.empty() && (user.find(':') != npos || is_web);
 }
 
 }  // namespace
 
 bool is_secret(std::string_view name, std::string_view text) {
   const auto words = words_of(name);
-  if (text.empty() || words.empty()) {
+  if (text.empty() || words.empty() || among(places, words.back()) || is_path(text)) {
     return false;
   }
   bool secret = words.size() == 1 && words[0] == "token";
-  bool may_be_one = secret;
+  bool may_be_one = false;
   for (size_t i = 0; i < words.size(); ++i) {
-    const bool key = among(key_words, words[i]);
-    secret = secret || among(secret_words, words[i]) ||
+    const bool key = among(key_words, words[i]) || words[i].ends_with("token");
+    secret = secret || ends_with_one_of(words[i], secret_words) ||
              (key && i > 0 && among(secret_kinds, words[i - 1]));
-    may_be_one = may_be_one || secret || key;
+    may_be_one = may_be_one || key;
   }
-  return may_be_one && ((secret && !among(places, words.back())) || looks_random(text));
+  return secret || (may_be_one && looks_random(text));
 }
 
 std::string redact_urls(std::string_view text) {
@@ -110,9 +123,8 @@ std::string redact_urls(std::string_view text) {
       continue;
     }
     const auto user = text.substr(begin, user_end - begin);
-    const size_t kept = secret_of_user(text.substr(0, at), user);
-    out += text.substr(0, begin + kept);
-    out += kept < user.size() ? redaction : "";
+    out += text.substr(0, begin);
+    out += is_secret_user(text.substr(0, at), user) ? redaction : user;
     text.remove_prefix(user_end);
   }
   return out.append(text);
@@ -121,7 +133,7 @@ std::string redact_urls(std::string_view text) {
 std::string redact_text(std::string_view text) {
   constexpr size_t fewest = 8;
   std::string out = redact_urls(text);
-  for (char** entry = environ; *entry != nullptr; ++entry) {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view variable{*entry};
     const size_t equals = std::min(variable.find('='), variable.size() - 1);
     const auto content = variable.substr(equals + 1);

@@ -186,9 +186,11 @@ std::optional<CheckpointMoment> checkpoint_moment(const fs::path& folder) {
     return std::nullopt;
   }
   const auto manifest = read_manifest(folder);
-  return CheckpointMoment{.global_step = manifest.global_step,
-                          .epoch = manifest.epoch,
-                          .training = training_of(folder, manifest)};
+  CheckpointMoment moment{.global_step = manifest.global_step, .epoch = manifest.epoch};
+  if (fs::exists(folder / training_name, ignored)) {  // a model alone is evaluated without it
+    moment.training = training_of(folder, manifest);
+  }
+  return moment;
 }
 
 void check_place_of_link(const fs::path& link) {

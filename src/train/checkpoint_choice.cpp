@@ -79,7 +79,8 @@ fs::path whole_last(const fs::path& run_dir, const fs::path& last) {
   const std::string damage = damage_of(last);
   if (damage.empty()) return last;
   const auto moment = moment_of(last);
-  const std::string training = moment ? moment->training : remembered_training(run_dir);
+  const bool says_it = moment && !moment->training.empty();
+  const std::string training = says_it ? moment->training : remembered_training(run_dir);
   for (const auto& folder : others_newest_first(last, moment, training)) {
     if (!damage_of(folder).empty()) continue;
     std::fprintf(stderr, "muster: the last checkpoint cannot be used: %s; going on from %s%s\n",

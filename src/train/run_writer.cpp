@@ -5,6 +5,7 @@
 #include <muster/base/check.h>
 #include <muster/base/digest.h>
 #include <muster/base/files.h>
+#include <muster/base/redact.h>
 #include <muster/base/unfinished.h>
 #include <muster/io/checkpoint_folder.h>
 #include <muster/track/csv_logger.h>
@@ -335,7 +336,8 @@ void RunWriter::close(int exit_code) noexcept {
       logger->finish(exit_code);
     } catch (const std::exception& error) {  // the others' runs end all the same
       if (!std::exchange(told, true)) {
-        std::fprintf(stderr, "muster: the loggers were not closed: %s\n", error.what());
+        std::fprintf(stderr, "muster: the loggers were not closed: %s\n",
+                     redact_text(error.what()).c_str());
       }
     }
   }

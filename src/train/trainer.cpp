@@ -66,17 +66,17 @@ std::string sizes_of(const Pass& pass) {
   return text;
 }
 
-/// Ranks that see different data would each compute something else. Gives the id that rank 0 has
-/// drawn for a training that begins now, which travels along.
-std::string check_sizes(Group& group, const std::string& sizes) {
+/// Ranks that see different data would each compute something else: an error. Gives the id that
+/// rank 0 has drawn for a training that begins now, which travels along.
+std::string begin_together(Group& group, const std::string& sizes) {
   const std::string drawn = new_training_id();
   const auto all = group.all_gather(drawn + sizes);
-  const auto sizes_of = [&](const Contribution& rank) { return rank.bytes.substr(drawn.size()); };
+  const auto sizes_at = [&](const Contribution& rank) { return rank.bytes.substr(drawn.size()); };
   for (const auto& other : all) {
-    check(sizes_of(other) == sizes_of(all[0]), ErrorKind::mismatch,
+    check(sizes_at(other) == sizes_at(all[0]), ErrorKind::mismatch,
           "rank 0 has loaders of [{}] batches and rank {} of [{}]; every rank needs the same data "
           "set, of which it is then given its share",
-          sizes_of(all[0]), other.rank, sizes_of(other));
+          sizes_at(all[0]), other.rank, sizes_at(other));
   }
   return all[0].bytes.substr(0, drawn.size());
 }
@@ -181,7 +181,7 @@ Report Trainer::run_stage(Stage stage, const std::string& sizes, const Run& run)
     }
     // No rank may write into the folder before rank 0 has cleared it.
     state.group.begin_section("start", 0);
-    state.fresh_id = check_sizes(state.group, sizes);
+    state.fresh_id = begin_together(state.group, sizes);
     Report report = run();
     state.phase.part = Phase::Part::publish;
     // A rank must not go on, and perhaps end, before what it spooled is in the run.

@@ -46,10 +46,11 @@ std::string ValuePath::text() const {
 
 void ValuePath::fail_expected(std::string_view expected, const Value& found) const {
   const std::string where = text();
-  const bool secret =
-      found.is_string() && is_secret(where.substr(where.rfind('.') + 1), found.as_string());
+  const auto name = where.substr(where.rfind('.') + 1);
+  const bool secret = is_secret(name, found.is_string() ? found.as_string() : "any");
   fail(ErrorKind::usage, "{}{}expected {}, found {}", where, where.empty() ? "" : ": ", expected,
-       secret ? "the string " + std::string{redaction} : redact_urls(found.visit(Describer{})));
+       secret ? format("the {} {}", found.kind(), redaction)
+              : redact_urls(found.visit(Describer{})));
 }
 
 void ValuePath::check_keys(const Value::Dict& dict, std::span<const std::string_view> names) const {

@@ -18,6 +18,9 @@ Value redacted_under(const std::string& name, const Value& value, bool within) {
     const bool secret = !text.empty() && (within || is_secret(name, text));
     return secret ? std::string{redaction} : redact_urls(text);
   }
+  if ((value.is_int() || value.is_double()) && (within || is_secret_whole(name))) {
+    return std::string{redaction};
+  }
   if (value.is_list()) {
     Value::List items;
     for (const auto& item : value.as_list()) {

@@ -44,7 +44,7 @@ TEST_F(Faults, S08_KeysAreInNoFileAndNoLineOfATraining) {
   expect_no_secret_in(run_dir());
   const auto config = read_file_if_there(run_dir() / "config.yaml").value_or("");
   EXPECT_TRUE(has(config, "api_key: \"[redacted]\""));
-  EXPECT_TRUE(has(config, "https://me:[redacted]@host/project"));
+  EXPECT_TRUE(has(config, "https://[redacted]@host/project"));
 }
 
 TEST_F(Faults, S08_KeysAreInNoErrorFileAndNoMessage) {
@@ -52,7 +52,7 @@ TEST_F(Faults, S08_KeysAreInNoErrorFileAndNoMessage) {
   scenario.fault = "step:1:3:throw_key";
   const Ended ended = expect(scenario, {.exit_code = 1,
                                         .says = "401: the key \\[redacted\\] is not known at "
-                                                "https://me:\\[redacted\\]@host"});
+                                                "https://\\[redacted\\]@host"});
   expect_no_secret(ended.out + ended.err, "what it printed");
   expect_no_secret_in(run_dir());
   EXPECT_TRUE(has(error_file(1), "[redacted]"));

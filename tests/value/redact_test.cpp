@@ -20,23 +20,25 @@ TEST(RedactedConfiguration, KeepsAllButSecrets) {
            {"max_tokens", 512},
            {"image_key", "alpha"},
            {"api_key", "abc"},
+           {"pin_secret", 1234},
            {"password", ""},
-           {"tokens", List{"hf_Ab3dEfGh1jKlMnOp", "a"}},
+           {"tokens", List{"hf_Ab3dEfGh1jKlM7Op", "a"}},
            {"credentials", Dict{{"user", "me"}, {"ttl", 3}, {"more", List{"x", Dict{{"y", "z"}}}}}},
            {"tracking", Dict{{"uri", "https://me:pw@host"}, {"access_token", "t"}}}};
   EXPECT_EQ(
       to_json(redacted(config)),
-      to_json(Dict{{"lr", 0.1},
-                   {"max_tokens", 512},
-                   {"image_key", "alpha"},
-                   {"api_key", "[redacted]"},
-                   {"password", ""},
-                   {"tokens", List{"[redacted]", "a"}},
-                   {"credentials", Dict{{"user", "[redacted]"},
-                                        {"ttl", 3},
-                                        {"more", List{"[redacted]", Dict{{"y", "[redacted]"}}}}}},
-                   {"tracking",
-                    Dict{{"uri", "https://me:[redacted]@host"}, {"access_token", "[redacted]"}}}}));
+      to_json(Dict{
+          {"lr", 0.1},
+          {"max_tokens", 512},
+          {"image_key", "alpha"},
+          {"api_key", "[redacted]"},
+          {"pin_secret", "[redacted]"},
+          {"password", ""},
+          {"tokens", List{"[redacted]", "a"}},
+          {"credentials", Dict{{"user", "[redacted]"},
+                               {"ttl", "[redacted]"},
+                               {"more", List{"[redacted]", Dict{{"y", "[redacted]"}}}}}},
+          {"tracking", Dict{{"uri", "https://[redacted]@host"}, {"access_token", "[redacted]"}}}}));
 }
 
 std::string error_of(const std::function<void()>& call) {
@@ -61,6 +63,7 @@ TEST(RedactedConfiguration, AMessageOnAWrongValueDoesNotShowASecret) {
     int64_t api_key = 0;
     int64_t uri = 0;
     int64_t lr = 0;
+    std::string password{};
   };
   Options options;
   const auto message = [&](const Dict& given) {
@@ -69,7 +72,9 @@ TEST(RedactedConfiguration, AMessageOnAWrongValueDoesNotShowASecret) {
   EXPECT_TRUE(
       has(message({{"api_key", "abc"}}), "api_key: expected an int, found the string [redacted]"));
   EXPECT_TRUE(
-      has(message({{"uri", "https://a:b@c"}}), "found the string \"https://a:[redacted]@c\""));
+      has(message({{"uri", "https://a:b@c"}}), "found the string \"https://[redacted]@c\""));
+  EXPECT_TRUE(
+      has(message({{"password", 12345678}}), "expected a string, found the int [redacted]"));
   EXPECT_TRUE(has(message({{"lr", "abc"}}), "found the string \"abc\""));
 }
 

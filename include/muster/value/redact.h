@@ -5,9 +5,9 @@
 
 namespace muster {
 
-/// `config` as it may be written: texts that are secrets by the name of their key (see
+/// `config` as it may be written: texts and numbers that are secrets by the name of their key (see
 /// muster/base/redact.h; in a list by that of the list, and everything within a dict that is named
-/// a secret) stand as "[redacted]", and so do the passwords of URLs.
+/// a secret) stand as "[redacted]", and so do secrets in URLs.
 Value redacted(const Value& config);
 
 /// Error of kind `usage` that names the place where a text of `given` holds "[redacted]": it was
