@@ -71,7 +71,7 @@ asan tsan:
 	@scripts/setup.sh test
 	@cmake $(CMAKE_QUIET) --preset $@ >/dev/null
 	@cmake --build build/$@
-	@cd build/$@ && $(CTEST) $(FAST)
+	@cd build/$@ && TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan_suppressions.txt $(CTEST) $(FAST)
 
 # Targets keep small files in memory where there is a place for it: the library's fsync would be most of their time.
 fuzz:
