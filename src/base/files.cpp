@@ -61,7 +61,14 @@ int open_retrying(const fs::path& path, int flags) {
   return fd;
 }
 
-bool is_missing(int error) { return error == ENOENT || error == ENOTDIR; }
+/// For reading; closed where there is no such file, and then errno says so.
+Descriptor open_if_there(const fs::path& path, int flags) {
+  const int fd = open_retrying(path, O_RDONLY | flags);
+  if (fd < 0 && errno != ENOENT && errno != ENOTDIR) {
+    fail_with(ErrorKind::data, "read", path, errno);
+  }
+  return Descriptor{fd};
+}
 
 /// The next bytes of a file that is read, 0 at its end.
 size_t read_some(const Descriptor& file, const fs::path& path, char* into, size_t most) {
@@ -211,12 +218,9 @@ std::string read_file(const fs::path& path, uint64_t max_bytes) {
 
 std::optional<std::string> read_file_if_there(const fs::path& path, uint64_t max_bytes) {
   // Opening a pipe would wait for somebody who writes to it.
-  const Descriptor file{open_retrying(path, O_RDONLY | O_NONBLOCK)};
-  if (!file.is_open() && is_missing(errno)) {
-    return std::nullopt;
-  }
+  const Descriptor file = open_if_there(path, O_NONBLOCK);
   if (!file.is_open()) {
-    fail_with(ErrorKind::data, "read", path, errno);
+    return std::nullopt;
   }
   struct stat about {};
   const bool endless = fstat(file.get(), &about) == 0 && !S_ISREG(about.st_mode) &&
@@ -226,12 +230,9 @@ std::optional<std::string> read_file_if_there(const fs::path& path, uint64_t max
 }
 
 std::optional<std::string> read_input_if_there(const fs::path& path, uint64_t max_bytes) {
-  const Descriptor file{open_retrying(path, O_RDONLY)};
-  if (!file.is_open() && is_missing(errno)) {
-    return std::nullopt;
-  }
+  const Descriptor file = open_if_there(path, 0);
   if (!file.is_open()) {
-    fail_with(ErrorKind::data, "read", path, errno);
+    return std::nullopt;
   }
   return read_open_file(file, path, max_bytes);
 }

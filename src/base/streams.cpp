@@ -16,14 +16,6 @@ namespace {
 /// What a pipe takes at once.
 constexpr size_t whole_line = 4096;
 
-void keep_open() {
-  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (fcntl(stream, F_GETFD) == -1 && errno == EBADF) {
-      static_cast<void>(open("/dev/null", O_RDWR));  // takes the lowest number, which is `stream`
-    }
-  }
-}
-
 extern "C" void pass_over(int /*signal*/) {}
 
 /// Writing fails instead. By a handler, which programs that this one starts do not inherit.
@@ -50,8 +42,16 @@ void check_flushed(bool written, std::string_view besides) {
 
 }  // namespace
 
+void open_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) == -1 && errno == EBADF) {
+      static_cast<void>(open("/dev/null", O_RDWR));  // takes the lowest number, which is `stream`
+    }
+  }
+}
+
 void prepare_streams() {
-  keep_open();
+  open_standard_streams();
   outlive(SIGPIPE);  // of a stream that nobody reads any more
   outlive(SIGXFSZ);  // of a file that may not grow
 }

@@ -97,14 +97,10 @@ CheckpointManifest read_manifest(const fs::path& folder) {
   return manifest;
 }
 
-/// The id of the training, "" where the checkpoint has none.
-std::string training_of(const fs::path& folder, const CheckpointManifest& manifest) {
-  const auto found = manifest.files.find(training_name);
-  if (found == manifest.files.end()) return "";
-  std::string text = verified(folder / training_name, found->second);
+/// The id in the bytes of training.txt, which were verified.
+std::string training_in(std::string text, const fs::path& path) {
   check(text.ends_with('\n') && is_training_id(text.substr(0, text.size() - 1)), ErrorKind::data,
-        "{} has no id of a training: expected 32 hexadecimal digits",
-        (folder / training_name).native());
+        "{} has no id of a training: expected 32 hexadecimal digits", path.native());
   text.pop_back();
   return text;
 }
@@ -161,12 +157,12 @@ CheckpointContent read_checkpoint(const fs::path& folder) {
   check(fs::is_directory(folder, ignored), "There is no checkpoint {}: expected a folder",
         folder.native());
   const auto manifest = read_manifest(folder);
-  CheckpointContent content{.global_step = manifest.global_step,
-                            .epoch = manifest.epoch,
-                            .training = training_of(folder, manifest)};
+  CheckpointContent content{.global_step = manifest.global_step, .epoch = manifest.epoch};
   for (const auto& [name, file] : manifest.files) {
     auto bytes = verified(folder / name, file);
-    if (!is_ours(name)) {
+    if (name == training_name) {
+      content.training = training_in(std::move(bytes), folder / name);
+    } else if (!is_ours(name)) {
       content.files[name] = std::move(bytes);
     }
   }
@@ -187,8 +183,11 @@ std::optional<CheckpointMoment> checkpoint_moment(const fs::path& folder) {
   }
   const auto manifest = read_manifest(folder);
   CheckpointMoment moment{.global_step = manifest.global_step, .epoch = manifest.epoch};
-  if (fs::exists(folder / training_name, ignored)) {  // a model alone is evaluated without it
-    moment.training = training_of(folder, manifest);
+  const auto named = manifest.files.find(training_name);
+  const auto path = folder / training_name;
+  // A model alone is evaluated without it.
+  if (named != manifest.files.end() && fs::exists(path, ignored)) {
+    moment.training = training_in(verified(path, named->second), path);
   }
   return moment;
 }

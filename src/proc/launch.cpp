@@ -1,8 +1,9 @@
 #include <muster/base/check.h>
+#include <muster/base/random_name.h>
+#include <muster/base/streams.h>
 #include <muster/proc/launch.h>
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,28 +20,6 @@ namespace muster {
 namespace {
 
 using detail::Descriptor;
-
-// 128 random bits: no stranger on this host guesses the job's key prefix.
-std::string random_name() {
-  std::array<unsigned char, 16> bytes{};
-  const ssize_t got = getrandom(bytes.data(), bytes.size(), 0);
-  check(got == static_cast<ssize_t>(bytes.size()), ErrorKind::output,
-        "the system gives no random bytes");
-  std::string name;
-  for (const unsigned byte : bytes) {
-    name += format("{:02x}", byte);
-  }
-  return name;
-}
-
-// Descriptors 0 to 2 exist from here on, so that no pipe or socket of ours becomes a rank's stdout.
-void open_standard_streams() {
-  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
-    if (fcntl(fd, F_GETFD) < 0) {
-      open("/dev/null", O_RDWR);  // Takes the lowest free number, which is fd.
-    }
-  }
-}
 
 // This process's environment without what a launcher above it, or torchrun, said to it.
 std::vector<std::string> base_environment() {
@@ -85,6 +64,7 @@ class Starter {
     add(base_, "LOCAL_WORLD_SIZE", options.ranks);
     add(base_, "MASTER_ADDR", "127.0.0.1");
     add(base_, "MASTER_PORT", detail::port_of(listener_));
+    // The prefix of the keys in the store, which no stranger on this host may guess.
     add(base_, "MUSTER_JOB", random_name());
     add(base_, "MUSTER_LAUNCHED", 1);
     if (!options.run_dir.empty()) {
@@ -145,7 +125,7 @@ void check_options(const std::vector<std::string>& argv, const LaunchOptions& op
 
 int launch(const std::vector<std::string>& argv, const LaunchOptions& options) {
   check_options(argv, options);
-  open_standard_streams();
+  open_standard_streams();  // so that no pipe or socket of ours becomes a rank's stdout
   detail::StopSignals signals;
   detail::Supervisor supervisor{signals, options};
   {

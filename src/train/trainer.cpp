@@ -5,9 +5,9 @@
 #include "module_internal.h"
 #include "progress_bar_internal.h"
 #include "run_writer_internal.h"
-#include "training_id_internal.h"
 
 #include <muster/base/check.h>
+#include <muster/base/random_name.h>
 #include <muster/io/checkpoint_folder.h>
 #include <muster/train/environment.h>
 #include <muster/train/model_checkpoint.h>
@@ -69,7 +69,7 @@ std::string sizes_of(const Pass& pass) {
 /// Ranks that see different data would each compute something else: an error. Gives the id that
 /// rank 0 has drawn for a training that begins now, which travels along.
 std::string begin_together(Group& group, const std::string& sizes) {
-  const std::string drawn = new_training_id();
+  const std::string drawn = random_name();
   const auto all = group.all_gather(drawn + sizes);
   const auto sizes_at = [&](const Contribution& rank) { return rank.bytes.substr(drawn.size()); };
   for (const auto& other : all) {

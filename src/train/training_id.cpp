@@ -4,9 +4,6 @@
 #include <muster/base/files.h>
 #include <muster/io/checkpoint_folder.h>
 
-#include <iomanip>
-#include <random>
-#include <sstream>
 #include <system_error>
 
 namespace fs = std::filesystem;
@@ -18,14 +15,6 @@ namespace {
 fs::path note_in(const fs::path& run_dir) { return run_dir / "training.txt"; }
 
 }  // namespace
-
-std::string new_training_id() {
-  std::random_device chance;
-  std::ostringstream id;
-  id << std::hex << std::setfill('0');
-  for (int word = 0; word < 4; ++word) id << std::setw(8) << chance();
-  return id.str();
-}
 
 void remember_training(const fs::path& run_dir, const std::string& id) {
   if (remembered_training(run_dir) == id) return;

@@ -5,9 +5,6 @@
 
 namespace muster {
 
-/// 32 hexadecimal digits, at random.
-std::string new_training_id();
-
 /// Notes in the run folder whose `last` is from now on; "": nobody's that is known. Must not come
 /// after the link.
 void remember_training(const std::filesystem::path& run_dir, const std::string& id);

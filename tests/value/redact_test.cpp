@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "support/texts.h"
+#include "tests/base/expect_error.h"
 
 namespace muster::test {
 
@@ -41,19 +42,15 @@ TEST(RedactedConfiguration, KeepsAllButSecrets) {
           {"tracking", Dict{{"uri", "https://[redacted]@host"}, {"access_token", "[redacted]"}}}}));
 }
 
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::usage);
-    return error.what();
-  }
-  return "no error";
+std::string usage_error_of(const std::function<void()>& call) {
+  const Error error = error_of(call);
+  EXPECT_EQ(error.kind(), ErrorKind::usage);
+  return error.what();
 }
 
 TEST(RedactedConfiguration, IsNotTakenForTheValuesThemselves) {
   const Value given = Dict{{"a", 1}, {"b", List{"x", Dict{{"c", "https://[redacted]@host"}}}}};
-  EXPECT_TRUE(has(error_of([&] { check_not_redacted(given, ValuePath{"model"}); }),
+  EXPECT_TRUE(has(usage_error_of([&] { check_not_redacted(given, ValuePath{"model"}); }),
                   "model.b[1].c: [redacted] stands where"));
   check_not_redacted(Dict{{"a", "redacted"}}, ValuePath{"model"});
 }
@@ -67,7 +64,7 @@ TEST(RedactedConfiguration, AMessageOnAWrongValueDoesNotShowASecret) {
   };
   Options options;
   const auto message = [&](const Dict& given) {
-    return error_of([&] { update_from_value(options, given, "model"); });
+    return usage_error_of([&] { update_from_value(options, given, "model"); });
   };
   EXPECT_TRUE(
       has(message({{"api_key", "abc"}}), "api_key: expected an int, found the string [redacted]"));

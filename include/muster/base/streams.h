@@ -4,6 +4,10 @@
 
 namespace muster {
 
+/// A closed standard stream becomes /dev/null, so that nothing that is opened later takes its
+/// place.
+void open_standard_streams();
+
 /// Before anything is printed: a closed standard stream becomes /dev/null, so that no file that is
 /// opened later takes its number; and neither a reader that goes away (`| head -1`) nor a limit of
 /// file sizes ends the process: writing fails instead.
